@@ -77,11 +77,11 @@ struct Request<'a> {
 }
 
 impl Request<'_> {
-    fn wants(&self, name: &str) -> bool {
+    fn includes(&self, name: &str) -> bool {
         self.wanted.iter().any(|benchmark| benchmark.name == name)
     }
 
-    fn wants_group(&self, group: Group) -> bool {
+    fn includes_group(&self, group: Group) -> bool {
         self.wanted.iter().any(|benchmark| benchmark.group == group)
     }
 }
@@ -130,7 +130,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut results = Results::default();
     let mut failed = Vec::new();
     for (group, measure) in PARTS {
-        if !request.wants_group(*group) {
+        if !request.includes_group(*group) {
             continue;
         }
         // A failure of one part must not hide the results of the others.
@@ -151,7 +151,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         failed.push(format!("not measured: {}", missing.join(", ")));
     }
     if !failed.is_empty() {
-        bail!("not all was measured:\n{}", failed.join("\n"));
+        bail!("not all benchmarks were measured:\n{}", failed.join("\n"));
     }
     commit.map_or(Ok(()), |commit| record::write(&root, &commit, &results))
 }
@@ -174,7 +174,7 @@ fn quantile(sorted: &[f64], part: f64) -> f64 {
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "it is a place among some hundred numbers"
+        reason = "it is an index into some hundred numbers"
     )]
     let rank = (sorted.len() as f64 * part).ceil() as usize;
     sorted.get(rank.max(1) - 1).copied().unwrap_or(f64::NAN)

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 /// The path of the generated code, relative to the root of the workspace.
 const OUTPUT: &str = "crates/cri/src/generated/runtime.v1.rs";
 
-/// The directory protobuf imports are looked up in, and the one file compiled from it.
+/// The include path of protobuf imports, and the file that is compiled.
 const PROTO_ROOT: &str = "proto";
 const PROTO_FILE: &str = "runtime/v1/api.proto";
 
@@ -59,7 +59,7 @@ pub fn generate(root: &Path) -> anyhow::Result<String> {
 
     let generated = scratch.path().join("runtime.v1.rs");
     let source = fs::read_to_string(&generated)
-        .with_context(|| format!("the generator left no {}", generated.display()))?;
+        .with_context(|| format!("the generator wrote no {}", generated.display()))?;
     Ok(format!("{HEADER}{source}"))
 }
 

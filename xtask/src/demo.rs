@@ -36,7 +36,7 @@ pub(crate) fn run() -> Result<()> {
     let scratch = runtime.scratch().clone();
     run_pods(&root, &program, &runtime)?;
 
-    step("stop what is left of the runtime and look for anything left behind");
+    step("stop what is left of the runtime and check that nothing is left behind");
     runtime.remove()?;
     let left = leftovers(&scratch)?;
     ensure!(left.is_empty(), "left behind:\n  {}", left.join("\n  "));

@@ -38,16 +38,16 @@ pub(crate) const TARGETS: [&str; 19] = [
 ];
 /// Default seconds for each of them.
 const SECONDS: u64 = 15;
-/// Seconds for each of them beside the tests of a change, and beside all tests: one at a time, with
-/// what the tests leave of the processors.
+/// Seconds for each of them in the background of a normal test run and of one with `--all`: one at
+/// a time, with the CPU time that tests leave.
 const RUN_SECONDS: u64 = 25;
 const ALL_SECONDS: u64 = 60;
 /// The longest input, in bytes.
 const MAX_LEN: &str = "-max_len=16384";
-/// The longest time for one input, in seconds of wall time; beside tests, when a program gets a
-/// twentieth of a processor, it is longer.
+/// The longest time for one input, in seconds of wall time. It is longer in the background, where a
+/// program gets a twentieth of a core.
 const INPUT_SECONDS: u64 = 20;
-const INPUT_SECONDS_BESIDE: u64 = 120;
+const BACKGROUND_INPUT_SECONDS: u64 = 120;
 
 /// Edge coverage, with counters that libFuzzer finds by itself, and the operands of comparisons.
 const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -57,7 +57,7 @@ const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-leve
 
 /// Runs `$@` without a network and with a read-only file system except for `$0`, in which `$TMPDIR`
 /// is in memory: fuzz targets run as root. The checkout, and `$0` with it, may be below `/tmp`.
-const CAGE: &str = "mount --bind /tmp /tmp && mount --bind \"$0\" \"$0\" && \
+const SANDBOX: &str = "mount --bind /tmp /tmp && mount --bind \"$0\" \"$0\" && \
     mount -t tmpfs -o size=256m none \"$TMPDIR\" && mount -o remount,bind,ro /tmp && \
     mount -o remount,bind,ro / && exec \"$@\"";
 
@@ -67,7 +67,7 @@ pub(crate) struct Options {
     seconds: u64,
     /// Seconds for one input.
     input_seconds: u64,
-    /// Programs at a time.
+    /// Number of programs that run concurrently.
     jobs: usize,
     /// Add new inputs to the kept corpus.
     keep: bool,
@@ -154,7 +154,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
         }
     }
     if !failed.is_empty() {
-        bail!("the fuzzer has found something in {}", failed.join(", "));
+        bail!("the fuzzer has found failures in {}", failed.join(", "));
     }
     Ok(())
 }
@@ -180,15 +180,15 @@ fn build(root: &Path, place: &Path) -> Result<PathBuf> {
     Ok(place.join(host).join("release"))
 }
 
-/// Fuzzing beside something else. It ends with this value, and with this process.
-pub(crate) struct FuzzBeside {
+/// Fuzzing in the background. It ends when this value is dropped or this process exits.
+pub(crate) struct BackgroundFuzzing {
     child: Child,
     output: PathBuf,
 }
 
-/// Begins to build and run all programs at a low priority, beside tests that wait more than they
-/// compute.
-pub(crate) fn beside(root: &Path, all: bool) -> Result<FuzzBeside> {
+/// Starts to build and run all programs at a low priority, in the background of tests, which wait
+/// more than they compute.
+pub(crate) fn beside(root: &Path, all: bool) -> Result<BackgroundFuzzing> {
     let output = target_dir::target()?.join("fuzz.log");
     let file =
         File::create(&output).with_context(|| format!("cannot make {}", output.display()))?;
@@ -198,18 +198,18 @@ pub(crate) fn beside(root: &Path, all: bool) -> Result<FuzzBeside> {
         // This program, also if a build has replaced its file.
         .arg(format!("/proc/{}/exe", std::process::id()))
         .args(["fuzz", "--jobs", "1", "--seconds", &seconds.to_string()])
-        .args(["--input-seconds", &INPUT_SECONDS_BESIDE.to_string()])
+        .args(["--input-seconds", &BACKGROUND_INPUT_SECONDS.to_string()])
         .current_dir(root)
         .stdin(Stdio::null())
         .stdout(file.try_clone()?)
         .stderr(file)
         .spawn()
         .context("cannot start setpriv")?;
-    Ok(FuzzBeside { child, output })
+    Ok(BackgroundFuzzing { child, output })
 }
 
-impl FuzzBeside {
-    /// Waits until it has ended; prints what it said.
+impl BackgroundFuzzing {
+    /// Waits until it has exited; prints its output.
     pub(crate) fn wait(mut self) -> Result<()> {
         let status = self.child.wait()?;
         let said = std::fs::read_to_string(&self.output)?;
@@ -221,7 +221,7 @@ impl FuzzBeside {
     }
 }
 
-impl Drop for FuzzBeside {
+impl Drop for BackgroundFuzzing {
     fn drop(&mut self) {
         // It has exited already, or is not needed.
         drop(self.child.kill());
@@ -233,7 +233,7 @@ fn host_triple(root: &Path) -> Result<String> {
     let output = output_of(Command::new("rustc").arg("-vV").current_dir(root))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.context("rustc names no host")?.to_owned())
+    Ok(host.context("rustc does not report its host")?.to_owned())
 }
 
 /// Runs one program; returns its report.
@@ -262,7 +262,7 @@ fn one(
             "--net",
             "sh",
             "-c",
-            CAGE,
+            SANDBOX,
         ])
         .arg(place)
         .arg(programs.join(target))
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_names_all_are_fuzzed_and_a_wrong_name_is_reported() {
+    fn without_names_all_targets_run_and_unknown_names_are_errors() {
         let all = Options::parse(&[]).unwrap();
         assert_eq!(all, Options::default());
         let one = Options::parse(&["--seconds", "5", "tar_applier"]).unwrap();

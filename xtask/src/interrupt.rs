@@ -21,7 +21,7 @@ pub(crate) fn cleaning_up(work: impl FnOnce() -> Result<()> + Send + 'static) ->
             _ = terminate.recv() => Ok(None),
         }
     });
-    // The work, if it still runs, ends with the process.
+    // If the work still runs, it ends with the process.
     runtime.shutdown_background();
     if let Some(result) = ended? {
         return result;

@@ -32,8 +32,8 @@ cargo xtask COMMAND
                             against these; --changed:
                             tests of packages that differ from main, and of their dependents;
                             --all: also tests that take too long for each run; --beside-load:
-                            beside processes that keep the cores and the disk busy; --strict also
-                            fails if a test passed only when it was repeated
+                            with a load on the cores and the disk; --strict also
+                            fails if a test passed only when it was retried
   bench [--json] [--record] [NAME...]
                             measure the release binary (needs root); `bench --list` names all;
                             --record writes all numbers into SPECIFICATION.md
@@ -46,7 +46,7 @@ cargo xtask COMMAND
                             build the files of a release: a reproducible binary, its bill of
                             materials, checksums, a signature; see `dist --help`
   codegen [--check]         generate the CRI messages, or check that they are up to date
-  tidy                      check the rules of ARCHITECTURE.md that the compiler doesn't know
+  tidy                      check the rules of ARCHITECTURE.md that the compiler does not check
   help                      print this
 
 Rings: 1 = unit tests, 2 = tests of crates without a runtime, 3 = the agent on a real runtime.
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the command; whether all is good, which a command that fails without an error has reported.
+/// Runs the command; returns false if it failed and has reported that itself.
 fn run(words: &[&str]) -> Result<bool> {
     let root = workspace::root()?;
     let done = match words {
@@ -97,7 +97,7 @@ fn run(words: &[&str]) -> Result<bool> {
             Ok(())
         }
         other => bail!(
-            "`{}` is no command of xtask; see `cargo xtask help`",
+            "`{}` is not a command of xtask; see `cargo xtask help`",
             other.join(" ")
         ),
     };

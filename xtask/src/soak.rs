@@ -26,18 +26,19 @@ pub(crate) const HELP: &str = "\
 cargo xtask soak [OPTION...]
 
 Runs the agent with a directory of pods on a private runtime behind chaos-cri (needs root). Each seed
-decides the faults, and what happens meanwhile: manifests are added, edited and removed, processes
-of containers, the runtime and the agent are killed, pods are restarted. Then the faults stop. What the runtime holds, asked directly, must become what is wanted and what the agent shows:
-one ready sandbox for each pod, one running container for each that runs, none twice, nothing of
-removed pods. No container may run twice meanwhile either. One line is printed for each seed; the exit code is 1 if one
-failed.
+selects the faults and the actions: manifests are added, edited and removed, processes of containers,
+the runtime and the agent are killed, pods are restarted. Then the faults stop. The state of the
+runtime, read directly, must converge to the desired pods and to what the agent shows: one ready
+sandbox for each pod, one instance of each container that should run, no duplicates, nothing of
+removed pods. No container may ever run twice. One line is printed for each seed; the exit code is 1
+if one failed.
 
   --seeds N       how many seeds (10)
-  --minutes M     begin no further seed after so many minutes
+  --minutes M     start no further seed after so many minutes
   --first N       the first seed (1)
-  --profile NAME  the faults of all seeds: light, events, rough or lies; without it they take turns
-  --actions N     how many things are done during a seed (15)
-  --runtime NAME  containerd (as without it), or embedded: `rubelet runtime serve`
+  --profile NAME  the faults of all seeds: light, events, rough or lies [default: in turn]
+  --actions N     number of actions during a seed (15)
+  --runtime NAME  containerd [default], or embedded: `rubelet runtime serve`
 ";
 
 /// Timeout of convergence after the last fault: the next slow relist makes up for a lost event, and
@@ -45,7 +46,7 @@ failed.
 const CONVERGE: Duration = Duration::from_secs(240);
 /// Time for which it must then stay converged.
 const STAY: Duration = Duration::from_secs(2);
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The longest pause between two actions, in milliseconds.
 const PAUSE: u64 = 2000;
 
@@ -74,7 +75,7 @@ impl Options {
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let Some(value) = words.next() else {
-                bail!("`{word}` is no option or lacks its value; see `cargo xtask soak --help`");
+                bail!("`{word}` is not an option or has no value; see `cargo xtask soak --help`");
             };
             match *word {
                 "--seeds" => options.seeds = number(word, value)?,
@@ -108,7 +109,7 @@ fn profile(text: &str) -> Result<&'static str> {
     match names.into_iter().find(|name| *name == text) {
         Some(name) => Ok(name),
         None => bail!(
-            "there is no profile `{text}`; there are {}",
+            "unknown profile `{text}`; the profiles are {}",
             names.join(", ")
         ),
     }
@@ -120,7 +121,7 @@ fn runtime(text: &str) -> Result<Kind> {
         .find(|kind| kind.name() == text)
     {
         Some(kind) => Ok(kind),
-        None => bail!("there is no runtime `{text}`; there are containerd, embedded"),
+        None => bail!("unknown runtime `{text}`; the runtimes are containerd and embedded"),
     }
 }
 
@@ -193,7 +194,7 @@ fn run_seed(program: &Path, seed: u64, profile: &str, options: &Options) -> Resu
     let took = result?;
     removed?;
     Ok(format!(
-        "{actions} actions, {injected} faults, as wanted {:.1} s after the last",
+        "{actions} actions, {injected} faults, converged {:.1} s after the last",
         took.as_secs_f64()
     ))
 }
@@ -213,7 +214,7 @@ impl Soak<'_> {
             let action = Action::draw(dice, self.wanted);
             done.push(action.perform(self.node, dice, self.wanted)?);
             self.node.check_running()?;
-            compare::nothing_twice(self.node)?;
+            compare::check_no_duplicates(self.node)?;
         }
         self.node.stop_faults();
         self.converge()
@@ -223,11 +224,11 @@ impl Soak<'_> {
         let begin = clock::now();
         let mut good_since = None;
         let mut differences = Vec::new();
-        let waited = wait::until_every(LOOK_EVERY, "all is as wanted", CONVERGE, || {
+        let waited = wait::until_every(POLL_INTERVAL, "the pods converge", CONVERGE, || {
             self.node.check_running()?;
-            compare::nothing_twice(self.node)?;
+            compare::check_no_duplicates(self.node)?;
             differences = compare::differences(self.node, self.wanted)
-                .unwrap_or_else(|error| vec![format!("cannot look: {error:#}")]);
+                .unwrap_or_else(|error| vec![format!("cannot compare: {error:#}")]);
             if !differences.is_empty() {
                 good_since = None;
                 return Ok(None);
@@ -249,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_read_and_wrong_ones_refused() {
+    fn options_are_parsed_and_invalid_ones_rejected() {
         let options = Options::parse(&["--seeds", "3", "--profile", "rough"]).unwrap();
         assert_eq!((options.seeds, options.first), (3, 1));
         assert_eq!(options.runtime, Kind::Containerd);
@@ -262,11 +263,11 @@ mod tests {
         };
         assert_eq!(turns.len(), PROFILES.len());
         for (words, part) in [
-            (&["--seeds"][..], "lacks its value"),
+            (&["--seeds"][..], "has no value"),
             (&["--seeds", "0"], "above 0"),
             (&["--seed", "1"], "no option"),
-            (&["--profile", "x"], "there are light"),
-            (&["--runtime", "x"], "there are containerd"),
+            (&["--profile", "x"], "the profiles are light"),
+            (&["--runtime", "x"], "the runtimes are containerd"),
         ] {
             let error = Options::parse(words).unwrap_err().to_string();
             assert!(error.contains(part), "{words:?}: {error}");

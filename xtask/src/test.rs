@@ -1,5 +1,5 @@
 //! `cargo xtask test`: checks first, then the rings of tests from the fastest to the slowest. All
-//! stages run, whatever became of those before; the end says once what failed.
+//! stages run, even if earlier ones failed; the summary at the end lists what failed.
 
 mod changed;
 mod checks;
@@ -35,10 +35,10 @@ use stages::Stages;
 
 /// The stage without which no test can run.
 const BUILD: &str = "build";
-/// With less free space than this, in MiB, nothing works and the reasons mislead.
+/// With less free space than this, in MiB, tests fail with misleading reasons.
 const LEAST_FREE_MIB: u64 = 1024;
 
-/// Runs the selected stages; whether all is good.
+/// Runs the selected stages; returns whether all succeeded.
 ///
 /// # Errors
 /// The run can't begin, or its results can't be written.
@@ -47,10 +47,10 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
     let programs = programs.transpose()?;
     let changed = options.changed.then(|| changed::find(root)).transpose()?;
     if let Some(changed) = &changed {
-        say_changed(changed);
+        print_changed(changed);
     }
     let logs = target_dir::target()?.join("test-logs");
-    // Those of the last run, if there are any.
+    // Logs of the previous run, which may not exist.
     drop(std::fs::remove_dir_all(&logs));
     let programs_file = target_dir::target()?.join("test-programs.json");
     let seeds = Seeds::of(root, options.all);
@@ -90,7 +90,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
         let part = Part {
             ring,
             runtime,
-            // Who names a runtime wants all of its tests.
+            // If a runtime is given, all of its tests run.
             all: options.all || options.runtime.is_some(),
             cluster_only: programs.is_some(),
             filter: options.filter.as_deref(),
@@ -120,17 +120,17 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
     if has_clusters {
         println!("{}", cluster::judge(programs.as_ref())?);
     }
-    conclude(root, options, &stages, &results, &logs)
+    print_summary(root, options, &stages, &results, &logs)
 }
 
 /// Load on the machine: twice as many processes as cores, and a writer.
 fn neighbour() -> Result<NoisyNeighbour> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    println!("beside {} busy processes and a writer", 2 * cores);
+    println!("with {} busy processes and a writer", 2 * cores);
     NoisyNeighbour::start(2 * cores, Some(target_dir::target()?.join("neighbour")))
 }
 
-/// Says it if a file system of the tests is full.
+/// The reason to stop, if a file system of the tests is full.
 fn full_disk() -> Option<String> {
     let places = [target_dir::target().ok()?, std::env::temp_dir()];
     places.iter().find_map(|place| {
@@ -140,7 +140,7 @@ fn full_disk() -> Option<String> {
     })
 }
 
-fn say_changed(changed: &changed::Changed) {
+fn print_changed(changed: &changed::Changed) {
     let list = |names: &std::collections::BTreeSet<String>| {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         if names.is_empty() {
@@ -156,8 +156,8 @@ fn say_changed(changed: &changed::Changed) {
     );
 }
 
-/// Prints the end of the run; whether all is good.
-fn conclude(
+/// Prints the summary; returns whether the run succeeded.
+fn print_summary(
     root: &Path,
     options: &Options,
     stages: &Stages,
@@ -198,7 +198,7 @@ fn ring_stages(options: &Options) -> Vec<(String, u8, TestedRuntime)> {
         }
         let wanted = |runtime: &TestedRuntime| match options.runtime {
             Some(one) => one == *runtime,
-            // A part of the tests does not run a third time.
+            // The tests of a selection do not run a third time.
             None => *runtime != TestedRuntime::Containerd17 || options.is_everything(),
         };
         for runtime in TestedRuntime::ALL.into_iter().filter(wanted) {

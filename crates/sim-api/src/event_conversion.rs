@@ -81,11 +81,11 @@ mod tests {
             "apiVersion": "events.k8s.io/v1", "kind": "Event", "reason": "Pulled",
             "regarding": { "name": "web" }, "note": "done", "reportingController": "kubelet",
         });
-        let core = kept(newer, event.clone());
+        let core = to_storage(newer, event.clone());
         assert_eq!(core["message"], "done");
         assert_eq!(core["involvedObject"]["name"], "web");
         assert_eq!(core["apiVersion"], "v1");
-        assert_eq!(shown(newer, &core), event);
-        assert_eq!(shown(Kind::of("events").unwrap(), &core), core);
+        assert_eq!(from_storage(newer, &core), event);
+        assert_eq!(from_storage(Kind::of("events").unwrap(), &core), core);
     }
 }

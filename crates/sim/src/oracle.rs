@@ -7,7 +7,7 @@ mod processes;
 
 pub use calls::CallRecord;
 pub use entry::{CallOutcome, Entry, EntryKind, Instance};
-pub use lives::ExecRecord;
+pub use processes::ExecRecord;
 
 /// The record up to the moment at which it was taken. Displays as one line per entry.
 #[derive(Debug, Clone)]

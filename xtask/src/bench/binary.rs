@@ -9,7 +9,7 @@ use super::{Request, mib};
 pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
     let program = &request.program;
     let size = std::fs::metadata(program)
-        .with_context(|| format!("cannot look at {}", program.display()))?
+        .with_context(|| format!("cannot read the size of {}", program.display()))?
         .len();
     results.add("binary_mib", mib(size));
     Ok(())

@@ -1,4 +1,4 @@
-//! Pods of a model cluster on a model runtime that are created, become ready and are deleted.
+//! Creation and deletion of pods in a model cluster on a model runtime.
 
 use anyhow::Result;
 

@@ -21,8 +21,8 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
         .start()?;
     agent.wait_ready(READY_TIMEOUT)?;
     wait::pass(SETTLE);
-    let pid = agent.pid().context("the agent has ended")?;
-    let rss = proc::rss_bytes(pid).context("the agent has ended")?;
+    let pid = agent.pid().context("the agent has exited")?;
+    let rss = proc::rss_bytes(pid).context("the agent has exited")?;
     results.add("rss_mib_0", mib(rss));
     drop(agent);
     containerd.remove()

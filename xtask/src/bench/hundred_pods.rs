@@ -1,4 +1,4 @@
-//! An agent with 100 pods from a directory: start, idle, recovery, stop. One run serves all
+//! An agent with 100 pods from a directory: start, idle, recovery, stop. One run yields all
 //! numbers.
 
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(super) const IDLE: Duration = Duration::from_secs(60);
 /// periodic work once.
 const MINUTE: Duration = Duration::from_secs(60);
 /// Poll interval of the runtime: long enough not to slow it down.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Number of times that the agent is killed; the result is the median.
 const ADOPTIONS: usize = 5;
 
@@ -40,7 +40,7 @@ const MEMORY_NAMES: [&str; 4] = [
     "pss_mib_100",
 ];
 
-/// Starts an agent with 100 pods in its directory, on a runtime of their own. Waits for nothing.
+/// Starts an agent with 100 pods in its directory, on a runtime of their own. Does not wait.
 pub(super) fn start(request: &Request<'_>) -> Result<(Containerd, Agent)> {
     let containerd = Containerd::start_line(Line::V2, HostPorts::None)?;
     let mut builder = Agent::builder(&containerd).program(&request.program);
@@ -56,13 +56,13 @@ pub(super) fn start(request: &Request<'_>) -> Result<(Containerd, Agent)> {
 pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
     let (containerd, mut agent) = start(request)?;
     results.add("start_100_s", until_ready(&agent)?.as_secs_f64());
-    if MEMORY_NAMES.iter().any(|name| request.wants(name)) {
+    if MEMORY_NAMES.iter().any(|name| request.includes(name)) {
         memory(pid(&agent)?, results)?;
     }
-    if IDLE_NAMES.iter().any(|name| request.wants(name)) {
+    if IDLE_NAMES.iter().any(|name| request.includes(name)) {
         progress("60 s of nothing");
         wait::pass(SETTLE);
-        let runtime = containerd.pid().context("containerd has ended")?;
+        let runtime = containerd.pid().context("containerd has exited")?;
         let before = scrape::metrics(&agent)?;
         let [own, runtime] = idle_percent([pid(&agent)?, runtime])?;
         let after = scrape::metrics(&agent)?;
@@ -71,17 +71,17 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
         let calls = scrape::growth(&before, &after, "kubelet_runtime_operations_total")?;
         results.add("idle_rpcs_per_min_100", calls);
     }
-    if request.wants("runtime_cpu_idle_alone_pct_100") {
+    if request.includes("runtime_cpu_idle_alone_pct_100") {
         progress("60 s of nothing without the agent");
         agent.terminate()?;
         wait::pass(SETTLE);
-        let runtime = containerd.pid().context("containerd has ended")?;
+        let runtime = containerd.pid().context("containerd has exited")?;
         let [alone] = idle_percent([runtime])?;
         results.add("runtime_cpu_idle_alone_pct_100", alone);
         agent.start()?;
         until_ready(&agent)?;
     }
-    if request.wants("adopt_100_ms") {
+    if request.includes("adopt_100_ms") {
         progress("kill the agent and let it adopt 100 pods");
         let mut times = Vec::new();
         for _ in 0..ADOPTIONS {
@@ -92,7 +92,7 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
         times.sort();
         results.add("adopt_100_ms", times[ADOPTIONS / 2].as_secs_f64() * 1000.0);
     }
-    if request.wants("stop_100_s") {
+    if request.includes("stop_100_s") {
         let took = stop_all(&agent, &containerd.truth()?)?;
         results.add("stop_100_s", took.as_secs_f64());
     }
@@ -102,7 +102,7 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
 
 /// The memory of the agent right after the start of all pods.
 fn memory(pid: u32, results: &mut Results) -> Result<()> {
-    const ENDED: &str = "the agent has ended";
+    const ENDED: &str = "the agent has exited";
     progress("memory with 100 pods, for a minute");
     let peak = proc::peak_rss_bytes(pid).context(ENDED)?;
     results.add("rss_peak_mib_100", mib(peak));
@@ -119,18 +119,19 @@ fn memory(pid: u32, results: &mut Results) -> Result<()> {
 
 /// The time from the agent's start until it reported to systemd that all pods are ready.
 pub(super) fn until_ready(agent: &Agent) -> Result<Duration> {
-    until_so_many_ready(agent, PODS)
+    until_pods_ready(agent, PODS)
 }
 
 /// Like [`until_ready`], with this many pods.
-pub(super) fn until_so_many_ready(agent: &Agent, pods: usize) -> Result<Duration> {
+pub(super) fn until_pods_ready(agent: &Agent, pods: usize) -> Result<Duration> {
     let all_ready = format!("{pods}/{pods} pods ready");
-    let told = agent.wait_notification("all pods are ready", TIMEOUT, |told| {
-        told.status()
+    let state = agent.wait_notification("all pods are ready", TIMEOUT, |state| {
+        state
+            .status()
             .is_some_and(|status| status.starts_with(&all_ready))
     })?;
     let start = agent.started_at().context("the agent was not started")?;
-    Ok(told.at.duration_since(start))
+    Ok(state.at.duration_since(start))
 }
 
 /// Removes all manifests; returns the time until no process of the pods runs.
@@ -140,7 +141,7 @@ pub(super) fn stop_all(agent: &Agent, truth: &CriTruth) -> Result<Duration> {
     for number in 0..PODS {
         agent.remove_manifest(&file_name(number))?;
     }
-    let stopped = wait::until_every(LOOK_EVERY, "nothing of the pods runs", TIMEOUT, || {
+    let stopped = wait::until_every(POLL_INTERVAL, "nothing of the pods runs", TIMEOUT, || {
         let sandboxes = truth.sandboxes()?;
         Ok((!sandboxes.iter().any(|sandbox| sandbox.ready)).then_some(()))
     });
@@ -153,7 +154,7 @@ fn idle_percent<const N: usize>(pids: [u32; N]) -> Result<[f64; N]> {
     let times = || -> Result<[Duration; N]> {
         let mut times = [Duration::ZERO; N];
         for (time, pid) in times.iter_mut().zip(pids) {
-            *time = proc::cpu_time(pid).context("a measured process has ended")?;
+            *time = proc::cpu_time(pid).context("a measured process has exited")?;
         }
         Ok(times)
     };
@@ -168,7 +169,7 @@ fn idle_percent<const N: usize>(pids: [u32; N]) -> Result<[f64; N]> {
 }
 
 fn pid(agent: &Agent) -> Result<u32> {
-    agent.pid().context("the agent has ended")
+    agent.pid().context("the agent has exited")
 }
 
 pub(super) fn file_name(number: usize) -> String {

@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 const SETTLE: Duration = Duration::from_secs(15);
 /// The span over which idle usage is measured.
 const IDLE: Duration = Duration::from_secs(60);
-/// Pause after each kill: its consequences are over before the next.
+/// Pause after each kill, longer than its consequences last.
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// Measures the selected benchmarks of this group.
@@ -34,16 +34,17 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
     }
     until(&agent, &cluster, "all pods are ready", is_ready)?;
     wait::pass(SETTLE);
-    let pid = agent.pid().context("the agent has ended")?;
-    let rss = proc::rss_bytes(pid).context("the agent has ended")?;
+    let pid = agent.pid().context("the agent has exited")?;
+    let rss = proc::rss_bytes(pid).context("the agent has exited")?;
     results.add("joined_rss_mib_100", mib(rss));
-    if request.wants("joined_cpu_idle_pct_100") || request.wants("api_rpcs_per_min_idle_100") {
+    if request.includes("joined_cpu_idle_pct_100") || request.includes("api_rpcs_per_min_idle_100")
+    {
         progress("60 s of nothing");
         let start = clock::now();
         cluster.api().model()?.forget_requests();
-        let before = proc::cpu_time(pid).context("the agent has ended")?;
+        let before = proc::cpu_time(pid).context("the agent has exited")?;
         wait::pass(IDLE);
-        let after = proc::cpu_time(pid).context("the agent has ended")?;
+        let after = proc::cpu_time(pid).context("the agent has exited")?;
         let span = start.elapsed().as_secs_f64();
         let of_node = |user: &str| user == format!("system:node:{NODE}");
         let model = cluster.api().model()?;
@@ -53,7 +54,7 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
         #[expect(clippy::cast_precision_loss, reason = "there are few requests")]
         results.add("api_rpcs_per_min_idle_100", requests as f64);
     }
-    if request.wants("status_lag_ms_p50") || request.wants("status_lag_ms_p99") {
+    if request.includes("status_lag_ms_p50") || request.includes("status_lag_ms_p99") {
         progress("kill one container after the other");
         let truth = containerd.truth()?;
         cluster.api().model()?.forget_requests();

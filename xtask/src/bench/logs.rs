@@ -1,4 +1,4 @@
-//! The output of a container on its way into a log that is rotated meanwhile.
+//! The throughput of container output into a log that is rotated meanwhile.
 
 use std::{
     fs,
@@ -22,15 +22,15 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// One line of the container, its newline included.
 const LINE: usize = 128;
-/// The text that is written again and again, in bytes.
+/// The size of the text that is written repeatedly, in bytes.
 const TEXT: usize = 64 << 20;
-/// Number of times: 4 GiB in all, many times what the log may keep.
+/// Number of repetitions: 4 GiB in all, many times what the log may keep.
 const TIMES: usize = 64;
 
 /// The last line of the container.
 const END: &str = "that was all";
 
-/// Measures `log_rotate_mib_s`, and says what the same comes to with containerd.
+/// Measures `log_rotate_mib_s`, and prints the same for containerd.
 pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
     let embedded = environment(request)?;
     progress("4 GiB through a log that is rotated");
@@ -47,8 +47,8 @@ fn throughput(request: &Request<'_>, runtime: &impl AgentRuntime) -> Result<f64>
     let builder = Agent::builder(runtime).program(&request.program);
     let gate = builder.scratch().subdir("gate")?;
     fs::write(gate.join("text"), text())?;
-    // The defaults of the kubelet: files of 10 MiB, five of them, looked at each ten seconds. With the
-    // embedded runtime, its supervisor's own bound comes first at this rate.
+    // The defaults of the kubelet: files of 10 MiB, five of them, checked every ten seconds. With the
+    // embedded runtime, the shim's own limit applies first at this rate.
     let agent = builder.manifest("log.yaml", manifest(&gate)).start()?;
     wait_for(&gate, "ready")?;
     let began = clock::now();

@@ -1,4 +1,4 @@
-//! Ping and trace: examples of the crate that makes them, beside Debian's ping.
+//! Ping and trace, by examples of the crate that implements them, compared with Debian's ping.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ const PACKAGE: &str = "rubelet-netprobe";
 /// Measures `ping_overhead_vs_iputils`, `ping_pps` and `trace_30_hops_ms`.
 pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
     progress("ping and trace in network namespaces");
-    if request.wants("ping_overhead_vs_iputils") {
+    if request.includes("ping_overhead_vs_iputils") {
         let own = example::number(PACKAGE, "ping_rtt_us")?;
         results.add("ping_overhead_vs_iputils", own / iputils_us()?);
     }
@@ -20,7 +20,7 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
         ("ping_pps", "ping_pps"),
         ("trace_30_hops_ms", "trace_30_hops_ms"),
     ] {
-        if request.wants(name) {
+        if request.includes(name) {
             results.add(name, example::number(PACKAGE, example)?);
         }
     }

@@ -29,14 +29,15 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
     progress("start 500 containers with 1000 probes");
     let agent = builder.start()?;
     let all_ready = format!("{PODS}/{PODS} pods ready");
-    agent.wait_notification("all pods are ready", TIMEOUT, |told| {
-        told.status()
+    agent.wait_notification("all pods are ready", TIMEOUT, |state| {
+        state
+            .status()
             .is_some_and(|status| status.starts_with(&all_ready))
     })?;
     wait::pass(Duration::from_secs(10));
     progress("60 s of probes");
-    let pid = agent.pid().context("the agent has ended")?;
-    let used = || proc::cpu_time(pid).context("the agent has ended");
+    let pid = agent.pid().context("the agent has exited")?;
+    let used = || proc::cpu_time(pid).context("the agent has exited");
     let (start, before, asked) = (clock::now(), used()?, server.requests());
     wait::pass(SPAN);
     let used = used()? - before;
@@ -45,7 +46,7 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
     let asked = server.requests() - asked;
     ensure!(
         asked * 10 > expected * 9,
-        "{asked} requests came within 60 s, and {expected} were to come"
+        "{asked} requests within 60 s, expected {expected}"
     );
     results.add(
         "probe_cpu_pct_1000",
@@ -83,7 +84,7 @@ impl Server {
         let port = listener.local_addr()?.port();
         let requests = std::sync::Arc::<std::sync::atomic::AtomicUsize>::default();
         let counted = std::sync::Arc::clone(&requests);
-        // It ends with this program.
+        // The thread ends with this program.
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

@@ -18,7 +18,7 @@ const RUN: &str = "*Measured* is one run";
 /// The commit that is measured.
 ///
 /// # Errors
-/// Files differ from it: figures must belong to a commit.
+/// The checkout has changes: figures must belong to a commit.
 pub(super) fn commit(root: &Path) -> Result<String> {
     let changes = ["status", "--porcelain", "--", ".", ":!SPECIFICATION.md"];
     let changed = git::output(root, &changes)?;
@@ -99,7 +99,7 @@ fn machine() -> Result<String> {
         .lines()
         .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"))
         .and_then(|kib| kib.parse::<u64>().ok())
-        .context("/proc/meminfo does not tell the size of the memory")?;
+        .context("/proc/meminfo does not contain the size of the memory")?;
     let kernel = read("/proc/sys/kernel/osrelease")?;
     let second = Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
     let date = jiff::Timestamp::try_from(clock::wall()).context("the clock is out of range")?;

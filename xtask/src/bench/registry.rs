@@ -3,7 +3,7 @@
 /// The setup of a measurement; benchmarks of one group share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Group {
-    /// Only the file.
+    /// Only the binary file.
     Binary,
     /// An agent without any pod.
     EmptyNode,
@@ -15,33 +15,33 @@ pub(super) enum Group {
     Restarts,
     /// The same, while another program writes and syncs files on the same disk.
     RestartsDiskBusy,
-    /// Decisions alone, without an agent.
+    /// Plans only, without an agent.
     Plan,
     /// Relists of a model runtime.
     Reconcile,
     /// An agent with 1000 probes.
     Probes,
-    /// An agent with pods that do not end at SIGTERM.
+    /// An agent with pods that ignore SIGTERM.
     Stubborn,
     /// An agent with 100 pods of a model cluster.
     Joined,
     /// A model cluster and a model runtime.
     Churn,
-    /// The embedded runtime alone, behind its socket.
+    /// The embedded runtime alone, through its socket.
     EmbeddedPods,
-    /// An agent that runs 100 pods by itself.
+    /// An agent with 100 pods on the embedded runtime.
     EmbeddedHundred,
     /// The same, with containers that are killed.
     EmbeddedRestarts,
     /// The same, while another program writes and syncs files on the same disk.
     EmbeddedRestartsDiskBusy,
-    /// Pods of the embedded runtime that take over a port of the host from each other.
+    /// Pods of the embedded runtime that take over a host port from each other.
     EmbeddedTakeover,
     /// Pods of the embedded runtime that start while large volumes of others are filled.
     EmbeddedCopies,
-    /// An agent that runs 1000 pods by itself.
+    /// An agent with 1000 pods on the embedded runtime.
     EmbeddedThousand,
-    /// Sessions through the node's port, on the embedded runtime.
+    /// Sessions through the kubelet API, on the embedded runtime.
     Sessions,
     /// The output of a container into a log that is rotated, on the embedded runtime.
     Logs,
@@ -56,7 +56,7 @@ pub(super) enum Better {
     Smaller,
     /// Up.
     Larger,
-    /// No goal of its own: it shows which part of another number is not the agent's.
+    /// Without a goal: it shows how much of another number is not due to the agent.
     Neither,
 }
 
@@ -65,7 +65,7 @@ pub(super) enum Better {
 pub(super) struct Benchmark {
     /// The name on the command line and in the JSON output; its end is the unit.
     pub(super) name: &'static str,
-    /// The unit as a person writes it.
+    /// The unit for display.
     pub(super) unit: &'static str,
     /// The promised bound: a maximum, or a minimum where larger is better; nothing with
     /// [`Better::Neither`].
@@ -134,7 +134,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 0.0,
         better: Better::Neither,
         group: Group::HundredPods,
-        about: "memory of the agent after that minute, what it shares counted in parts (Pss)",
+        about: "memory of the agent after that minute, with shared pages counted proportionally (PSS)",
     },
     Benchmark {
         name: "cpu_idle_pct_100",
@@ -142,7 +142,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 0.2,
         better: Better::Smaller,
         group: Group::HundredPods,
-        about: "processor time of the agent over 60 s in which nothing happens to 100 pods",
+        about: "CPU time of the agent over 60 s with 100 idle pods",
     },
     Benchmark {
         name: "runtime_cpu_idle_pct_100",
@@ -150,7 +150,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 0.1,
         better: Better::Smaller,
         group: Group::HundredPods,
-        about: "processor time of containerd in the same 60 s",
+        about: "CPU time of containerd in the same 60 s",
     },
     Benchmark {
         name: "runtime_cpu_idle_alone_pct_100",
@@ -158,7 +158,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 0.0,
         better: Better::Neither,
         group: Group::HundredPods,
-        about: "of the same containerd with the same pods, in 60 s after the agent has ended",
+        about: "CPU time of the same containerd with the same pods, over 60 s after the agent has exited",
     },
     Benchmark {
         name: "idle_rpcs_per_min_100",
@@ -182,7 +182,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 5.0,
         better: Better::Smaller,
         group: Group::HundredPods,
-        about: "from the removal of 100 manifests until nothing of the pods runs",
+        about: "from the removal of 100 manifests until no process of the pods runs",
     },
     Benchmark {
         name: "start_100_alone_s",
@@ -190,7 +190,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 0.0,
         better: Better::Neither,
         group: Group::RuntimeAlone,
-        about: "the calls alone that start such pods, on the same containerd without an agent",
+        about: "starting such pods by CRI calls alone, on the same containerd without an agent",
     },
     Benchmark {
         name: "stop_100_alone_s",
@@ -198,7 +198,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 0.0,
         better: Better::Neither,
         group: Group::RuntimeAlone,
-        about: "the calls alone that stop them",
+        about: "stopping them by CRI calls alone",
     },
     Benchmark {
         name: "kill_to_created_ms_p50",
@@ -256,8 +256,8 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 3.0,
         better: Better::Smaller,
         group: Group::Restarts,
-        about: "from the runtime's event of such an end until the pod's task begins to act, the \
-                median of 100",
+        about: "from the runtime's event of such an exit until the pod task begins to handle it, \
+                the median of 100",
     },
     Benchmark {
         name: "exit_event_to_sync_ms_p99",
@@ -281,7 +281,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 5_000.0,
         better: Better::Smaller,
         group: Group::Reconcile,
-        about: "one relist of 1000 pods with 3000 containers of which nothing has changed",
+        about: "one relist of 1000 pods with 3000 containers, without changes",
     },
     Benchmark {
         name: "probe_cpu_pct_1000",
@@ -289,7 +289,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 10.0,
         better: Better::Smaller,
         group: Group::Probes,
-        about: "processor time of the agent over 60 s with 1000 http probes, each every 10 s",
+        about: "CPU time of the agent over 60 s with 1000 HTTP probes, each every 10 s",
     },
     Benchmark {
         name: "stop_grace_error_ms_p99",
@@ -297,7 +297,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 50.0,
         better: Better::Smaller,
         group: Group::Stubborn,
-        about: "from SIGTERM to SIGKILL against the grace that was asked for, in 100 pods",
+        about: "deviation of the time from SIGTERM to SIGKILL from the grace period, in 100 pods",
     },
     Benchmark {
         name: "joined_rss_mib_100",
@@ -313,7 +313,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 0.3,
         better: Better::Smaller,
         group: Group::Joined,
-        about: "its processor time over 60 s in which nothing happens",
+        about: "its CPU time over 60 s while idle",
     },
     Benchmark {
         name: "api_rpcs_per_min_idle_100",
@@ -329,7 +329,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 20.0,
         better: Better::Smaller,
         group: Group::Joined,
-        about: "from SIGKILL of a container's process until the API server has taken the patch of its \
+        about: "from SIGKILL of a container's process until the API server has received the patch of its \
                 pod's status, the median of 100",
     },
     Benchmark {
@@ -372,7 +372,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 15.0,
         better: Better::Smaller,
         group: Group::EmbeddedPods,
-        about: "a command in a running container, from the call to its answer, the median of 100",
+        about: "a command in a running container, from the call to its response, the median of 100",
     },
     Benchmark {
         name: "shim_private_kib",
@@ -380,7 +380,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 1536.0,
         better: Better::Smaller,
         group: Group::EmbeddedPods,
-        about: "private memory of a supervisor with one container, the median of 100",
+        about: "private memory of a shim with one container, the median of 100",
     },
     Benchmark {
         name: "embedded_start_100_s",
@@ -388,7 +388,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 4.0,
         better: Better::Smaller,
         group: Group::EmbeddedHundred,
-        about: "from the start of the agent until 100 pods that it runs by itself are ready",
+        about: "from the start of the agent until 100 pods are ready on the embedded runtime",
     },
     Benchmark {
         name: "embedded_rss_mib_100",
@@ -404,7 +404,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 0.2,
         better: Better::Smaller,
         group: Group::EmbeddedHundred,
-        about: "its processor time over 60 s in which nothing happens",
+        about: "its CPU time over 60 s while idle",
     },
     Benchmark {
         name: "embedded_stop_100_s",
@@ -412,7 +412,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 5.0,
         better: Better::Smaller,
         group: Group::EmbeddedHundred,
-        about: "from the removal of 100 manifests until nothing of the pods runs",
+        about: "from the removal of 100 manifests until no process of the pods runs",
     },
     Benchmark {
         name: "embedded_kill_to_created_ms_p50",
@@ -462,8 +462,8 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 60.0,
         better: Better::Smaller,
         group: Group::EmbeddedTakeover,
-        about: "from the stop of a pod's sandbox, with which it releases its port of the host, until the pod that \
-                waits for the port answers there, the median of 30",
+        about: "from the stop of a pod's sandbox, which releases its host port, until the pod that waits for the \
+                port responds there, the median of 30",
     },
     Benchmark {
         name: "other_pods_start_ms_p99_beside_copies",
@@ -472,7 +472,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         better: Better::Neither,
         group: Group::EmbeddedCopies,
         about: "from a pod's manifest until its container runs, while 16 pods of an image with 2 GiB below a \
-                declared VOLUME are being made (less on a disk with less than 68 GiB free), the 99th of 100",
+                declared VOLUME are being created (less on a disk with less than 68 GiB free), the 99th of 100",
     },
     Benchmark {
         name: "embedded_start_1000_s",
@@ -480,7 +480,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 60.0,
         better: Better::Smaller,
         group: Group::EmbeddedThousand,
-        about: "from the start of the agent until 1000 pods that it runs by itself are ready",
+        about: "from the start of the agent until 1000 pods are ready on the embedded runtime",
     },
     Benchmark {
         name: "exec_session_ms_p50",
@@ -488,7 +488,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 12.0,
         better: Better::Smaller,
         group: Group::Sessions,
-        about: "from a request for exec through the node's port, with its TLS handshake, to the first byte of \
+        about: "from a request for exec through the kubelet API, with its TLS handshake, to the first byte of \
                 `echo`, the median of 200",
     },
     Benchmark {
@@ -497,7 +497,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 250.0,
         better: Better::Larger,
         group: Group::Sessions,
-        about: "1 GiB through the standard output of a command, through the node's port with TLS",
+        about: "1 GiB through the standard output of a command, through the kubelet API with TLS",
     },
     Benchmark {
         name: "portforward_mib_s",
@@ -505,7 +505,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 300.0,
         better: Better::Larger,
         group: Group::Sessions,
-        about: "1 GiB from a forwarded port of a pod, through the node's port with TLS",
+        about: "1 GiB from a forwarded port of a pod, through the kubelet API with TLS",
     },
     Benchmark {
         name: "portforward_rtt_us_p50",
@@ -513,7 +513,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 150.0,
         better: Better::Smaller,
         group: Group::Sessions,
-        about: "one byte there and back through a forwarded port, over the same to the pod's address, the median \
+        about: "round trip of one byte through a forwarded port, over that to the pod's address, the median \
                 of 2000",
     },
     Benchmark {
@@ -530,7 +530,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 1000.0,
         better: Better::Larger,
         group: Group::Sessions,
-        about: "of 1000 such sessions, those that answer afterwards",
+        about: "of 1000 such sessions, those that still respond afterwards",
     },
     Benchmark {
         name: "sessions_10000_left",
@@ -538,8 +538,8 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 0.0,
         better: Better::Smaller,
         group: Group::Sessions,
-        about: "descriptors of the agent and its supervisors, and processes in the container, that are left after \
-                10,000 sessions, of which each fourth client goes away",
+        about: "descriptors of the agent and its shims, and processes in the container, that are left after \
+                10,000 sessions, of which every fourth is closed by its client",
     },
     Benchmark {
         name: "sessions_10000_kib",
@@ -547,7 +547,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 1024.0,
         better: Better::Smaller,
         group: Group::Sessions,
-        about: "what the same add to the agent's private memory",
+        about: "private memory of the agent that these sessions add",
     },
     Benchmark {
         name: "log_rotate_mib_s",
@@ -555,7 +555,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 300.0,
         better: Better::Larger,
         group: Group::Logs,
-        about: "4 GiB of output of a container, in lines of 128 bytes, with the kubelet's limits of logs",
+        about: "4 GiB of output of a container, in lines of 128 bytes, with the kubelet's log limits",
     },
     Benchmark {
         name: "ping_overhead_vs_iputils",
@@ -571,7 +571,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: 100_000.0,
         better: Better::Larger,
         group: Group::Network,
-        about: "echo requests on loopback that one core sends and has answered",
+        about: "echo requests on loopback that one core sends and receives replies to",
     },
     Benchmark {
         name: "trace_30_hops_ms",

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_reported_by_name_and_the_rest_is_shown() {
+    fn missing_results_are_named_and_the_others_printed() {
         let mut results = results();
         results.add("rss_mib_100", f64::NAN);
         let wanted: Vec<&Benchmark> = BENCHMARKS
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_tells_which_goals_are_missed() {
+    fn the_table_shows_which_goals_are_missed() {
         let table = results().table();
         assert!(table[1].ends_with("<= 10  reached"), "{}", table[1]);
         assert!(table[2].ends_with("0.25  % of a core"), "{}", table[2]);

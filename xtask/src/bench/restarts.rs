@@ -16,7 +16,7 @@ const SETTLE: Duration = Duration::from_secs(10);
 /// Delay from a kill to the first query of the runtime: a query costs it time, which must not be
 /// measured.
 const PAUSE: Duration = Duration::from_millis(250);
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The lifecycle events that the agent's PLEG reported to pods.
 const LIFECYCLE_EVENTS: &str = "/apis/node.rubelet.dev/v1alpha1/podlifecycleevents";
@@ -39,7 +39,9 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
     results.add("kill_to_created_ms_p99", quantile(&times.created, 0.99));
     results.add("kill_to_running_ms_p50", quantile(&times.running, 0.50));
     results.add("kill_to_running_ms_p99", quantile(&times.running, 0.99));
-    if request.wants("exit_event_to_sync_ms_p50") || request.wants("exit_event_to_sync_ms_p99") {
+    if request.includes("exit_event_to_sync_ms_p50")
+        || request.includes("exit_event_to_sync_ms_p99")
+    {
         let times = event_to_sync(&agent, &victims)?;
         results.add("exit_event_to_sync_ms_p50", quantile(&times, 0.50));
         results.add("exit_event_to_sync_ms_p99", quantile(&times, 0.99));
@@ -105,7 +107,7 @@ fn since(killed_at: SystemTime, nanoseconds: i64) -> Result<f64> {
 /// Waits for the container that replaces the victim.
 fn replaced(truth: &CriTruth, victim: &Container) -> Result<Container> {
     let what = format!("the container of {} is replaced", victim.pod);
-    wait::until_every(LOOK_EVERY, &what, TIMEOUT, || {
+    wait::until_every(POLL_INTERVAL, &what, TIMEOUT, || {
         let mut found = truth.containers_of(&victim.sandbox)?;
         found.retain(|one| one.created_at > victim.created_at && one.is_running());
         Ok(found.pop())
@@ -121,7 +123,7 @@ fn event_to_sync(agent: &Agent, victims: &[(u32, Container)]) -> Result<Vec<f64>
     for (_, victim) in victims {
         let end = |event: &&Value| event["type"] == "ContainerDied" && event["id"] == victim.id;
         let event = events.iter().find(end);
-        let event = event.with_context(|| format!("no end of {} was told", victim.pod))?;
+        let event = event.with_context(|| format!("no exit of {} was reported", victim.pod))?;
         let seconds = |field: &str| event[field].as_f64();
         // An exit that was found by a relist for another reason had no event.
         if let (Some(before), Some(after)) =
@@ -132,7 +134,7 @@ fn event_to_sync(agent: &Agent, victims: &[(u32, Container)]) -> Result<Vec<f64>
     }
     ensure!(
         times.len() >= ENOUGH,
-        "only {} of {} ends were found by an event",
+        "only {} of {} exits were found by an event",
         times.len(),
         victims.len()
     );

@@ -41,7 +41,7 @@ fn value_of(line: &str, name: &str) -> Option<f64> {
 /// The increase of a sum between two texts.
 pub(super) fn growth(before: &str, after: &str, name: &str) -> Result<f64> {
     let both = || Ok::<_, anyhow::Error>(sum(after, name)? - sum(before, name)?);
-    both().with_context(|| format!("cannot tell how {name} has grown"))
+    both().with_context(|| format!("cannot compute the growth of {name}"))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Sessions through the node's port: an agent with one pod, and clients that are let in by their
-//! certificate, as the API server is.
+//! Sessions through the kubelet API: an agent with one pod, and clients with a certificate, as the
+//! API server has.
 
 mod client;
 mod leaks;
@@ -48,16 +48,16 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
         for (name, value) in through(&client).await? {
             results.add(name, value);
         }
-        if request.wants("session_kib") || request.wants("sessions_1000_ok") {
+        if request.includes("session_kib") || request.includes("sessions_1000_ok") {
             progress("1000 idle sessions");
-            let pid = agent.pid().context("the agent has ended")?;
+            let pid = agent.pid().context("the agent has exited")?;
             let (kib, good) = idle(&client, pid).await?;
             results.add("session_kib", kib);
             results.add("sessions_1000_ok", good);
         }
-        if request.wants("sessions_10000_left") || request.wants("sessions_10000_kib") {
+        if request.includes("sessions_10000_left") || request.includes("sessions_10000_kib") {
             progress("10,000 sessions that end");
-            let pid = agent.pid().context("the agent has ended")?;
+            let pid = agent.pid().context("the agent has exited")?;
             let (left, kib) = leaks::measure(&client, pid).await?;
             results.add("sessions_10000_left", left);
             results.add("sessions_10000_kib", kib);
@@ -69,7 +69,7 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
     peer::measure(&runtime)
 }
 
-/// The measurements that a kubelet supports, too.
+/// The measurements that a kubelet supports as well.
 async fn through(client: &NodeClient) -> Result<[(&'static str, f64); 4]> {
     progress("commands through the node's port");
     let commands = commands(client).await?;
@@ -109,8 +109,8 @@ fn start(request: &Request<'_>, embedded: &Embedded) -> Result<(Agent, NodeClien
         .config("authorization", json!({ "mode": "AlwaysAllow" }))
         .manifest("box.yaml", manifest())
         .start()?;
-    agent.wait_notification("the pod is ready", TIMEOUT, |told| {
-        let status = told.status();
+    agent.wait_notification("the pod is ready", TIMEOUT, |state| {
+        let status = state.status();
         status.is_some_and(|status| status.starts_with("1/1 pods ready"))
     })?;
     let pod = agent.full_name("box");
@@ -198,11 +198,11 @@ async fn zeros(dialer: &dyn PortDialer) -> Result<f64> {
 
 fn mib_per_second(total: u64, begun: Option<Instant>) -> Result<f64> {
     ensure!(total == STREAM, "{total} of {STREAM} bytes came");
-    let seconds = begun.context("nothing came")?.elapsed().as_secs_f64();
+    let seconds = begun.context("no data arrived")?.elapsed().as_secs_f64();
     Ok(super::mib(total) / seconds)
 }
 
-/// The median of one byte there and back, in microseconds.
+/// The median round trip of one byte, in microseconds.
 async fn round_trips(mut connection: Duplex) -> Result<f64> {
     let mut times = Vec::new();
     for _ in 0..WARM_UP + ROUND_TRIPS {
@@ -234,8 +234,8 @@ async fn direct_round_trip(client: &NodeClient) -> Result<f64> {
 
 /// The agent's private memory for each of many idle sessions, and how many of them still work.
 async fn idle(client: &NodeClient, pid: u32) -> Result<(f64, f64)> {
-    let private = || proc::private_bytes(pid).context("the agent has ended");
-    // Threads, arenas and code that the first sessions bring are not what one more costs.
+    let private = || proc::private_bytes(pid).context("the agent has exited");
+    // Threads, arenas and code pages of the first sessions are not part of the cost of one more.
     let mut first = Vec::new();
     for _ in 0..WARM_UP {
         first.push(client.exec(&["cat"], true).await?);

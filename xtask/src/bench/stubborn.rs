@@ -31,8 +31,9 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
     progress("start 100 pods that do not end at SIGTERM");
     let agent = builder.start()?;
     let all_ready = format!("{PODS}/{PODS} pods ready");
-    agent.wait_notification("all pods are ready", TIMEOUT, |told| {
-        told.status()
+    agent.wait_notification("all pods are ready", TIMEOUT, |state| {
+        state
+            .status()
             .is_some_and(|status| status.starts_with(&all_ready))
     })?;
     let truth = containerd.truth()?;
@@ -41,7 +42,7 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
     for container in truth.containers()? {
         let number: usize = (0..PODS)
             .find(|number| container.pod.starts_with(&pod_name(*number)))
-            .context("a container of no pod of ours")?;
+            .context("a container of an unknown pod")?;
         let end = proc::end_of(truth.pid(&container.id)?)?;
         ends.push((number, end));
     }
@@ -54,7 +55,7 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
         let killed = end.join().ok().context("a watcher died")??;
         let noted = std::fs::metadata(notes.join(pod_name(number)))
             .and_then(|note| note.modified())
-            .with_context(|| format!("{} noted no SIGTERM", pod_name(number)))?;
+            .with_context(|| format!("{} recorded no SIGTERM", pod_name(number)))?;
         let grace = Duration::from_secs(GRACES[number % GRACES.len()]);
         errors.push(distance(noted + grace, killed).as_secs_f64() * 1000.0);
     }

@@ -25,7 +25,7 @@ pub(super) fn tar_gz(entries: &[Entry], seconds: u64) -> Result<Vec<u8>> {
     let mut sorted = BTreeMap::new();
     for entry in entries {
         if sorted.insert(entry.path.as_str(), entry).is_some() {
-            bail!("{} is twice in the archive", entry.path);
+            bail!("{} is in the archive twice", entry.path);
         }
     }
     let mut tar = tar::Builder::new(Vec::new());
@@ -104,6 +104,6 @@ mod tests {
     #[test]
     fn a_path_that_is_given_twice_is_refused() {
         let error = tar_gz(&[entry("a", 0), entry("a", 0)], 0).unwrap_err();
-        assert_eq!(error.to_string(), "a is twice in the archive");
+        assert_eq!(error.to_string(), "a is in the archive twice");
     }
 }

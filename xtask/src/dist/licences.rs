@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn each_text_is_there_once_with_all_packages_that_have_it() {
+    fn each_text_appears_once_with_all_its_packages() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         let a = with_files("a", root, &[("LICENSE-MIT", "Same.\r\n"), ("README", "no")]);

@@ -73,7 +73,7 @@ fn graph(tree: &str) -> Result<BTreeMap<Id, BTreeSet<Id>>> {
     let mut found: BTreeMap<Id, BTreeSet<Id>> = BTreeMap::new();
     let mut above: Vec<Id> = Vec::new();
     for line in tree.lines().filter(|line| !line.is_empty()) {
-        let unknown = || format!("cargo tree prints a line of an unknown form: {line}");
+        let unknown = || format!("cannot parse a line of cargo tree: {line}");
         let digits = line
             .find(|c: char| !c.is_ascii_digit())
             .with_context(unknown)?;
@@ -124,7 +124,7 @@ fn join(
         }
         let licence = found["license"]
             .as_str()
-            .with_context(|| format!("{about} names no licence"))?;
+            .with_context(|| format!("{about} has no licence"))?;
         let manifest = found["manifest_path"].as_str().map(Path::new);
         packages.push(Package {
             id: id.clone(),
@@ -134,7 +134,7 @@ fn join(
             checksum: checksum.clone(),
             directory: manifest
                 .and_then(Path::parent)
-                .with_context(|| format!("{about} is in no directory"))?
+                .with_context(|| format!("{about} has no directory"))?
                 .to_path_buf(),
             dependencies: dependencies.clone(),
         });

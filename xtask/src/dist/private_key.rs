@@ -36,7 +36,7 @@ impl PrivateKey {
             let mode = about.permissions().mode() & 0o777;
             ensure!(
                 mode & 0o077 == 0,
-                "others than its owner may use it (mode {mode:04o}); run `chmod 600 {shown}`"
+                "users other than its owner may access it (mode {mode:04o}); run `chmod 600 {shown}`"
             );
             let mut text = String::new();
             file.take(MOST_BYTES).read_to_string(&mut text)?;
@@ -52,13 +52,13 @@ impl PrivateKey {
         }
         if let Some(bytes) = pem(text, "PRIVATE KEY")? {
             let key = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&bytes);
-            return key.map(Self).ok().context("it is no Ed25519 key");
+            return key.map(Self).ok().context("it is not an Ed25519 key");
         }
         ensure!(
             !text.contains("ENCRYPTED PRIVATE KEY"),
-            "it has a passphrase; give one without"
+            "it has a passphrase; use a key without one"
         );
-        bail!("it holds no private key of OpenSSH and none in PKCS #8 (PEM)")
+        bail!("it contains no private key in OpenSSH or PKCS #8 (PEM) format")
     }
 
     /// The public key's 32 bytes.
@@ -98,7 +98,7 @@ fn openssh(bytes: &[u8]) -> Result<Ed25519KeyPair> {
     string(&mut rest).context(damaged)?;
     ensure!(
         cipher == b"none" && derivation == b"none",
-        "it has a passphrase; give one without"
+        "it has a passphrase; use a key without one"
     );
     ensure!(number(&mut rest) == Some(1), "it holds not exactly one key");
     string(&mut rest).context(damaged)?;
@@ -120,7 +120,7 @@ fn openssh(bytes: &[u8]) -> Result<Ed25519KeyPair> {
         .context(damaged)?;
     Ed25519KeyPair::from_seed_and_public_key(&seed[..32], public)
         .ok()
-        .context("its public key is not that of its private key")
+        .context("its public key does not match its private key")
 }
 
 fn number(rest: &mut &[u8]) -> Option<u32> {

@@ -58,11 +58,11 @@ impl<'a> Release<'a> {
         let said = &said["clientVersion"];
         let text = |key: &str| {
             let value = said[key].as_str().map(str::to_owned);
-            value.with_context(|| format!("the binary does not name its {key}"))
+            value.with_context(|| format!("the binary does not report its {key}"))
         };
         ensure!(
             text("gitCommit")? == source.commit,
-            "the binary says that it is of commit {}, not {}",
+            "the binary reports commit {}, not {}",
             text("gitCommit")?,
             source.commit
         );
@@ -132,7 +132,7 @@ impl<'a> Release<'a> {
 fn check_libraries(said: &Value, packages: &[Package]) -> Result<()> {
     let said: Vec<_> = said
         .as_array()
-        .context("the binary does not name its libraries")?
+        .context("the binary does not report its libraries")?
         .iter()
         .map(|one| (one["name"].as_str(), one["version"].as_str()))
         .collect();
@@ -144,7 +144,7 @@ fn check_libraries(said: &Value, packages: &[Package]) -> Result<()> {
         .collect();
     ensure!(
         said == linked,
-        "the binary names {} libraries, and cargo {}, or others",
+        "the binary lists {} libraries and cargo {}, or they differ",
         said.len(),
         linked.len()
     );
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_release_takes_from_the_source_is_there() {
+    fn files_that_a_release_takes_from_the_source_exist() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         for (from, _) in FROM_SOURCE {
             assert!(root.join(from).is_file(), "{from}");

@@ -52,7 +52,7 @@ impl BuildDirectories {
         if registry.exists() {
             let real = registry
                 .canonicalize()
-                .with_context(|| format!("cannot follow {}", registry.display()))?;
+                .with_context(|| format!("cannot resolve {}", registry.display()))?;
             if !real.starts_with(&self.cargo_home) {
                 remapped.push((real, "/usr/src/cargo/registry"));
             }
@@ -107,9 +107,7 @@ pub(super) fn build_twice(job: &Job<'_>) -> Result<Built> {
             .with_context(|| format!("cannot read {}", program.display()))?;
         results.push((program, bytes));
     }
-    let [(program, binary), (_, other)] = <[_; 2]>::try_from(results)
-        .ok()
-        .context("there are two builds")?;
+    let [(program, binary), (_, other)] = <[_; 2]>::try_from(results).ok().context("two builds")?;
     if let Some(difference) = elf::difference(&binary, &other) {
         bail!("the two builds differ: {difference}");
     }
@@ -117,7 +115,10 @@ pub(super) fn build_twice(job: &Job<'_>) -> Result<Built> {
         for (path, _) in place.remapped()? {
             let text = path.as_os_str().as_encoded_bytes();
             if binary.windows(text.len()).any(|window| window == text) {
-                bail!("the binary holds a path of its build, {}", path.display());
+                bail!(
+                    "the binary contains a path of its build, {}",
+                    path.display()
+                );
             }
         }
     }
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registry_behind_a_symbolic_link_has_the_same_name_as_one_that_is_not() {
+    fn a_registry_behind_a_symbolic_link_changes_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let base = directory.path().canonicalize().unwrap();
         let home = base.join("home");
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_names_its_own_files_is_the_same_from_two_directories() {
+    fn a_program_that_names_its_own_files_is_reproducible() {
         // The names of generated files are absolute paths, unless the compiler is told otherwise.
         let main =
             "fn main() { print!(\"{}\", include!(concat!(env!(\"OUT_DIR\"), \"/name.rs\"))) }";
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_holds_the_place_of_its_build_is_refused_and_the_section_named() {
+    fn a_program_that_contains_its_build_path_is_refused() {
         let main = "fn main() { print!(env!(\"PLACE\")) }";
         let script = "fn main() { println!(\"cargo::rustc-env=PLACE={}\", \
                       std::env::var(\"OUT_DIR\").unwrap()) }";

@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether the programs are there that the test compares with.
+    /// Whether the programs that the test compares with are installed.
     fn has_programs(names: &[&str]) -> bool {
         let is_there = |name: &&str| Command::new(name).arg("-?").output().is_ok();
         let missing = names.iter().find(|name| !is_there(name));

@@ -28,7 +28,7 @@ impl Source {
     pub(super) fn of(root: &Path) -> Result<Self> {
         let git = |arguments: &[&str]| git::output(root, arguments);
         let changes = git(&["status", "--porcelain"])
-            .context("a release is made from a git checkout of the repository")?;
+            .context("a release is built from a git checkout of the repository")?;
         if let Some(first) = changes.lines().next() {
             bail!(
                 "the checkout has changes that are not committed ({first}); commit or stash them"

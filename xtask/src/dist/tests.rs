@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn options_are_read_and_mistakes_named() {
+fn options_are_parsed_and_mistakes_reported() {
     let options = Options::parse(&["--key", "k", "--out", "o"]).unwrap();
     assert_eq!(options.key.as_deref(), Some(Path::new("k")));
     assert_eq!(options.out.as_deref(), Some(Path::new("o")));
@@ -18,7 +18,7 @@ fn options_are_read_and_mistakes_named() {
 }
 
 #[test]
-fn what_is_signed_is_checked_for_known_vulnerabilities() {
+fn signed_releases_are_checked_for_known_vulnerabilities() {
     let skipped = Advisories::Skipped("no network".to_owned());
     let accept = |words: &[&str], advisories: &Advisories| {
         let accepted = Options::parse(words).unwrap().accept(advisories);

@@ -25,7 +25,7 @@ pub(super) enum Action {
 }
 
 /// The random choices; frequent actions are repeated.
-const DRAWN: [Action; 16] = [
+const CHOICES: [Action; 16] = [
     Action::Add,
     Action::Add,
     Action::Edit,
@@ -46,7 +46,7 @@ const DRAWN: [Action; 16] = [
 
 impl Action {
     pub(super) fn draw(dice: &mut Dice, wanted: &DesiredPods) -> Self {
-        match DRAWN[choose(dice, DRAWN.len())] {
+        match CHOICES[choose(dice, CHOICES.len())] {
             Self::Add if !wanted.has_room() => Self::Remove,
             action => action,
         }
@@ -59,7 +59,7 @@ impl Action {
         dice: &mut Dice,
         wanted: &mut DesiredPods,
     ) -> Result<String> {
-        let nothing = || Ok(format!("{self:?}: there was nothing to do it with"));
+        let nothing = || Ok(format!("{self:?}: no suitable pod"));
         match self {
             Self::Add => {
                 let pod = wanted.add(dice);

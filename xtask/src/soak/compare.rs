@@ -10,14 +10,14 @@ use serde_json::Value;
 use super::node::Node;
 use super::pods::{DesiredPods, Pod, PodKind};
 
-/// An error if a container of a pod exists twice, which is never allowed.
-pub(super) fn nothing_twice(node: &Node) -> Result<()> {
-    doubled(node.truth.containers()?).map_or(Ok(()), |told| bail!("{told}"))
+/// Fails if a container of a pod exists twice, which is never allowed.
+pub(super) fn check_no_duplicates(node: &Node) -> Result<()> {
+    find_duplicate(node.truth.containers()?).map_or(Ok(()), |duplicate| bail!("{duplicate}"))
 }
 
 /// The duplicate of a container, as text: two attempts of it run, or one attempt exists twice and
 /// neither has exited.
-fn doubled(containers: Vec<Container>) -> Option<String> {
+fn find_duplicate(containers: Vec<Container>) -> Option<String> {
     let mut running: BTreeMap<(String, String), String> = BTreeMap::new();
     let mut live: BTreeMap<(String, String, u32), String> = BTreeMap::new();
     for one in containers.into_iter().filter(is_live) {
@@ -25,11 +25,11 @@ fn doubled(containers: Vec<Container>) -> Option<String> {
         let runs = one.is_running();
         let key = (one.pod.clone(), one.name.clone(), one.attempt);
         if let Some(other) = live.insert(key, one.id.clone()) {
-            let told = format!(
-                "attempt {} is there twice, as {other} and {}",
+            let duplicate = format!(
+                "attempt {} exists twice, as {other} and {}",
                 one.attempt, one.id
             );
-            return Some(format!("{what}: {told}"));
+            return Some(format!("{what}: {duplicate}"));
         }
         let id = one.id.clone();
         if runs && let Some(other) = running.insert((one.pod, one.name), one.id) {
@@ -61,7 +61,7 @@ pub(super) fn differences(node: &Node, wanted: &DesiredPods) -> Result<Vec<Strin
             .iter()
             .find(|shown| shown["metadata"]["name"] == *full);
         let Some(shown) = shown else {
-            found.push(format!("{full} is wanted, and the agent does not show it"));
+            found.push(format!("{full} is desired, but the agent does not show it"));
             continue;
         };
         found.extend(held.check(&full, pod, shown));
@@ -77,7 +77,7 @@ pub(super) fn differences(node: &Node, wanted: &DesiredPods) -> Result<Vec<Strin
     for pod in &shown {
         let name = pod["metadata"]["name"].as_str().unwrap_or_default();
         if !names.contains(name) {
-            found.push(format!("{name} is not wanted, and the agent shows it"));
+            found.push(format!("{name} is not desired, but the agent shows it"));
         }
     }
     Ok(found)
@@ -117,7 +117,7 @@ impl RuntimeObjects {
         if ended && !status::has_ended(shown) {
             let phase = &shown["status"]["phase"];
             found.push(format!(
-                "{full} should have ended, and the agent shows phase {phase}"
+                "{full} should have completed, but the agent shows phase {phase}"
             ));
         }
         let own: Vec<&Container> = self.containers.iter().filter(|it| it.pod == full).collect();
@@ -144,7 +144,7 @@ impl RuntimeObjects {
         for (name, id) in ids(shown) {
             if !own.iter().any(|it| it.id == id && it.name == name) {
                 found.push(format!(
-                    "{full}/{name}: the agent shows {id}, the runtime has no such"
+                    "{full}/{name}: the agent shows {id}, which the runtime does not have"
                 ));
             }
         }
@@ -161,7 +161,7 @@ impl RuntimeObjects {
         sandboxes
             .chain(containers)
             .filter(|(_, pod, _)| !names.contains(*pod))
-            .map(|(what, pod, id)| format!("{what} {id} of {pod} is left, which is not wanted"))
+            .map(|(what, pod, id)| format!("{what} {id} of {pod} was not removed"))
             .collect()
     }
 }
@@ -180,7 +180,7 @@ fn check_version(
         .containers
         .iter()
         .find(|it| it.pod == full && it.name == "main" && it.is_running());
-    let main = main.context("a container that ran has ended")?;
+    let main = main.context("a container that ran has exited")?;
     let version = node.truth.exec(&main.id, &["sh", "-c", "echo $VERSION"])?;
     let wanted = pod.version.to_string();
     let differs = version.trim() != wanted;
@@ -234,12 +234,12 @@ mod tests {
     }
 
     #[test]
-    fn a_container_that_is_there_twice_is_found() {
+    fn a_duplicate_container_is_found() {
         use ContainerState::{
             ContainerCreated as Created, ContainerExited as Exited, ContainerRunning as Running,
         };
         let runs = "container main of pod p runs twice, as a and b";
-        let same = "container main of pod p: attempt 0 is there twice, as a and b";
+        let same = "container main of pod p: attempt 0 exists twice, as a and b";
         for (second, twice) in [
             (container("b", "main", 1, Running), Some(runs)),
             (container("b", "main", 0, Running), Some(same)),
@@ -249,8 +249,8 @@ mod tests {
             (container("b", "other", 0, Running), None),
         ] {
             let first = container("a", "main", 0, Running);
-            let told = doubled(vec![first, second.clone()]);
-            assert_eq!(told.as_deref(), twice, "{second:?}");
+            let duplicate = find_duplicate(vec![first, second.clone()]);
+            assert_eq!(duplicate.as_deref(), twice, "{second:?}");
         }
     }
 
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_differs_is_reported() {
+    fn each_difference_is_reported() {
         use ContainerState::{ContainerExited as Exited, ContainerRunning as Running};
         let good = || RuntimeObjects {
             sandboxes: vec![sandbox("s", true)],
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(check(&good(), &shown("a", "True")), 0);
         assert_ne!(check(&good(), &shown("b", "True")), 0);
         assert_ne!(check(&good(), &shown("a", "False")), 0);
-        for spoil in [
+        for change in [
             (|held: &mut RuntimeObjects| held.sandboxes.clear()) as fn(&mut RuntimeObjects),
             |held| held.sandboxes.push(sandbox("t", true)),
             |held| held.containers.clear(),
@@ -294,14 +294,14 @@ mod tests {
             |held| held.containers.push(container("b", "main", 1, Running)),
         ] {
             let mut held = good();
-            spoil(&mut held);
+            change(&mut held);
             assert_ne!(check(&held, &shown("a", "True")), 0);
         }
         let job = good().check("p", &wanted(PodKind::Job), &shown("a", "True"));
         assert_eq!(
             job.len(),
             2,
-            "it has neither ended nor lost its sandbox: {job:?}"
+            "it has neither completed nor lost its sandbox: {job:?}"
         );
         assert_eq!(good().check_rest(&BTreeSet::new()).len(), 2);
         assert_eq!(good().check_rest(&["p".to_owned()].into()).len(), 0);

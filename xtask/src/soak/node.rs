@@ -34,7 +34,7 @@ impl Node {
         wanted: &DesiredPods,
     ) -> Result<Self> {
         let runtime = Runtime::start(kind, program)?;
-        let rules = profile(profile_name, seed).context("there is no such profile")?;
+        let rules = profile(profile_name, seed).context("unknown profile")?;
         let threads = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -60,10 +60,10 @@ impl Node {
         })
     }
 
-    /// An error if the agent has exited by itself, which no fault may cause.
+    /// Fails if the agent has exited by itself, which no fault may cause.
     pub(super) fn check_running(&mut self) -> Result<()> {
         match self.agent.exit_status()? {
-            Some(status) => bail!("the agent has ended by itself ({status})"),
+            Some(status) => bail!("the agent exited by itself ({status})"),
             None => Ok(()),
         }
     }

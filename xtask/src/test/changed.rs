@@ -35,7 +35,7 @@ pub(super) struct Changed {
 /// Compares the files of the checkout, also those that are not committed, with `main`.
 ///
 /// # Errors
-/// There is no branch of that name, or cargo does not tell the packages.
+/// There is no such branch, or cargo cannot list the packages.
 pub(super) fn find(root: &Path) -> Result<Changed> {
     let base = git::output(root, &["merge-base", "main", "HEAD"])
         .context("--changed compares with the branch `main`")?;
@@ -66,7 +66,7 @@ fn packages(root: &Path, metadata: &Value) -> Packages {
             },
         );
     }
-    // They start it as a program.
+    // They start the agent as a program.
     if let Some(tests) = packages.get_mut(RUNTIME_TESTS) {
         tests.dependencies.insert(AGENT.to_owned());
     }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_depends_on_a_changed_package_is_selected_and_the_tests_that_start_the_agent() {
+    fn dependents_and_tests_that_start_the_agent_are_selected() {
         let found = select(&workspace(), &["crates/base/src/lib.rs"]);
         assert_eq!(
             found.selected,
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_no_package_may_matter_to_each() {
+    fn a_file_outside_of_all_packages_selects_all() {
         let found = select(&workspace(), &["Cargo.lock"]);
         assert_eq!(found.left_out, set(&[]));
         assert_eq!(select(&workspace(), &[]).selected, set(&[]));

@@ -8,7 +8,7 @@ pub(super) const RING: u8 = 3;
 /// Their test programs.
 pub(super) const PROGRAMS: [&str; 1] = ["cluster"];
 
-/// Whether a ring has such tests.
+/// Whether a ring contains them.
 pub(super) fn is_ring(ring: u8) -> bool {
     ring == RING
 }
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_summary_says_which_api_server_it_was() {
+    fn the_summary_names_the_api_server() {
         assert!(judge(None).unwrap().contains("the model (crates/sim-api)"));
     }
 }

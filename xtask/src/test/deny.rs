@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_reason_is_the_last_thing_that_was_said() {
+    fn the_reason_is_the_last_line_of_the_output() {
         assert_eq!(
             last_line("ERROR x\nfatal: could not resolve\n\n"),
             "fatal: could not resolve"

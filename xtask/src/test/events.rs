@@ -40,7 +40,7 @@ pub(super) struct EventParser {
 }
 
 impl EventParser {
-    /// The event of a line; `None` if it is none, or one without a result.
+    /// The event of a line; `None` if it is not an event, or one without a result.
     pub(super) fn parse(&mut self, line: &str) -> Option<Event> {
         let value: Value = serde_json::from_str(line).ok()?;
         match value["type"].as_str()? {
@@ -102,7 +102,7 @@ fn failure(value: &Value) -> String {
     let reason = value["reason"].as_str();
     match (reason, output.trim().is_empty()) {
         (Some(reason), _) => format!("{output}\n{reason}"),
-        (None, true) => "it was killed or ended without a word".to_owned(),
+        (None, true) => "it was killed or exited without output".to_owned(),
         (None, false) => output.to_owned(),
     }
 }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_read_and_starts_are_not_results() {
+    fn results_are_parsed_and_starts_ignored() {
         let found = events(&[
             &suite("started", "test"),
             r#"{"type":"test","event":"started","name":"a::b$x::y"}"#,
@@ -170,12 +170,12 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_never_without_a_word() {
+    fn a_failure_always_has_a_reason() {
         let started = suite("started", "lib");
         for (line, text) in [
             (
                 r#"{"type":"test","event":"failed","name":"a::b$z","stdout":""}"#,
-                "it was killed or ended without a word",
+                "it was killed or exited without output",
             ),
             (
                 r#"{"type":"test","event":"failed","name":"a::b$z","reason":"time limit exceeded"}"#,

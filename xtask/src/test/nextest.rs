@@ -67,7 +67,7 @@ impl Nextest {
     /// Compiles all tests, and with them all programs and examples, in one graph.
     ///
     /// # Errors
-    /// Something does not compile, or does not tell its tests.
+    /// Something does not compile, or its tests cannot be listed.
     pub(super) fn build(&self) -> Result<Programs> {
         let mut command = self.command("list");
         command.args(["--message-format", "json"]);
@@ -80,7 +80,7 @@ impl Nextest {
             bail!("`{text}` failed ({})", output.status);
         }
         let list = serde_json::from_slice(&output.stdout);
-        programs(&list.context("the list of tests is no JSON")?)
+        programs(&list.context("the list of tests is not JSON")?)
     }
 
     /// Runs the selected tests, `threads` at a time, and passes on each result; `configure` sets the
@@ -116,7 +116,7 @@ impl Nextest {
         let (stdout, mut stderr) = pipes.context("the output of the tests is not a pipe")?;
         let said = std::thread::spawn(move || {
             let mut said = Vec::new();
-            // A pipe that can't be read has nothing to say.
+            // An unreadable pipe ends the output.
             drop(stderr.read_to_end(&mut said));
             String::from_utf8_lossy(&said).into_owned()
         });

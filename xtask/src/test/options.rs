@@ -21,13 +21,13 @@ pub(crate) struct Options {
     /// Only tests whose name contains this, all tests of the program of this name, or the one test
     /// of this full name.
     pub(super) filter: Option<String>,
-    /// A test that fails once has failed, even if it then passes.
+    /// A test that fails once fails the run, even if it passes when retried.
     pub(super) strict: bool,
     /// Only tests of packages that differ from `main`, and of their dependents.
     pub(super) changed: bool,
-    /// Also what takes too long for each run.
+    /// Also tests that take too long for each run.
     pub(super) all: bool,
-    /// Beside processes that keep the cores and the disk busy.
+    /// With a load on the cores and the disk.
     pub(super) beside_load: bool,
 }
 
@@ -64,7 +64,7 @@ impl Options {
                 "--all" => options.all = true,
                 "--beside-load" => options.beside_load = true,
                 option if option.starts_with('-') => bail!(
-                    "`{option}` is no option of `cargo xtask test`; there are --ring N, \
+                    "`{option}` is not an option of `cargo xtask test`; the options are --ring N, \
                      --runtime NAME, --api-server DIR, --changed, --all, --beside-load and \
                      --strict"
                 ),
@@ -77,7 +77,7 @@ impl Options {
                 None => options.ring = Some(cluster::RING),
                 Some(ring) if cluster::is_ring(ring) => {}
                 Some(ring) => bail!(
-                    "--api-server is about tests of ring {}, and ring {ring} has none of them",
+                    "--api-server applies to tests of ring {}, not of ring {ring}",
                     cluster::RING
                 ),
             }
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ring_and_a_filter_are_read_and_anything_else_is_refused_with_a_reason() {
+    fn options_are_parsed_and_mistakes_rejected_with_a_reason() {
         let options = Options::parse(&["--ring", "3", "kill"]).unwrap();
         assert_eq!(
             options,
@@ -126,7 +126,7 @@ mod tests {
         for (words, reason) in [
             (&["--ring"][..], "--ring needs a number"),
             (&["--ring", "9"], "there is no ring 9"),
-            (&["--fast"], "`--fast` is no option"),
+            (&["--fast"], "`--fast` is not an option"),
             (&["--runtime", "docker"], "there is no runtime docker"),
             (&["--api-server"], "--api-server needs a directory"),
             (
@@ -135,7 +135,7 @@ mod tests {
             ),
             (
                 &["--ring", "1", "--api-server", "d"],
-                "--api-server is about tests of ring 3",
+                "--api-server applies to tests of ring 3",
             ),
             (&["a", "b"], "`b` is a second one"),
         ] {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_real_api_server_is_for_the_ring_that_has_tests_of_clusters() {
+    fn an_api_server_selects_the_ring_of_the_cluster_tests() {
         for words in [
             &["--api-server", "d", "cluster"][..],
             &["--ring", "3", "--api-server", "d", "cluster"],

@@ -51,7 +51,7 @@ pub(super) struct TestRecord {
     pub(super) duration: Duration,
 }
 
-/// The lines of a failed test's output that say most: from its panic on, or else the last ones.
+/// The most useful lines of a failed test's output: from its panic on, or else the last ones.
 pub(super) fn excerpt(output: &str, lines: usize) -> Vec<&str> {
     let all: Vec<&str> = output
         .lines()
@@ -63,9 +63,9 @@ pub(super) fn excerpt(output: &str, lines: usize) -> Vec<&str> {
         .position(|line| line.contains("panicked at"))
         .unwrap_or_else(|| all.len().saturating_sub(lines));
     let rest = all.into_iter().skip(start);
-    // Where it panicked is in its first line.
+    // The first line names the location of the panic.
     let told = rest.take_while(|line| !line.ends_with("stack backtrace:"));
-    // How to replay it, which is printed behind the backtrace.
+    // The command that replays it is printed after the backtrace.
     let seed = output.lines().map(str::trim);
     let seed = seed.filter(|line| line.starts_with("RUBELET_SEED="));
     seed.chain(told.take(lines)).collect()
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_read_as_it_is_written() {
+    fn a_name_is_parsed_from_its_display_form() {
         let name = TestName {
             binary: "rubelet-shim::shim".into(),
             test: "exits::one".into(),

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn flaky_tests_are_written_with_what_they_said() {
+    fn flaky_tests_are_written_with_their_output() {
         assert_eq!(
             flaky_list(&all(), "c0ffee"),
             json!([{ "name": "a::b late", "stage": "ring 2", "message": "panicked at x",

@@ -1,4 +1,4 @@
-//! The rings of tests: each is one run of cargo-nextest. What failed runs again, by itself.
+//! The rings of tests: each is one run of cargo-nextest. Failed tests run again, one at a time.
 
 use std::fs;
 use std::path::Path;
@@ -18,9 +18,9 @@ use super::selection::{self, Part};
 use super::skipped::SkippedFile;
 
 /// Number of times that a failed test runs again.
-const AGAIN: usize = 2;
-/// With more failures than this the cause is not chance, and no test runs again.
-const MOST_AGAIN: usize = 40;
+const RETRIES: usize = 2;
+/// With more failures than this none is retried: the cause is not chance.
+const MAX_RETRIED_TESTS: usize = 40;
 /// Lines of output of a failed test that are shown at once.
 const LINES: usize = 12;
 
@@ -92,7 +92,7 @@ pub(super) fn run(
         } => {
             let outcome = match result {
                 TestResult::Passed => TestOutcome::Passed,
-                // It is run by name only.
+                // Ignored tests run by name only.
                 TestResult::Ignored => return,
                 TestResult::Failed(output) => {
                     show_failure(&name, &output, duration);
@@ -109,7 +109,7 @@ pub(super) fn run(
     };
     let ran = nextest.run(
         &selection::expression(part),
-        at_a_time(part.ring),
+        concurrency(part.ring),
         configure,
         &mut add,
     );
@@ -118,11 +118,11 @@ pub(super) fn run(
         .iter_mut()
         .filter(|test| matches!(test.outcome, TestOutcome::Failed(_)))
         .collect();
-    if failed.len() > MOST_AGAIN {
+    if failed.len() > MAX_RETRIED_TESTS {
         println!("{} tests failed: too many to run again", failed.len());
     } else {
         for test in failed {
-            run_again(nextest, test, configure)?;
+            retry(nextest, test, configure)?;
         }
     }
     let reasons = skipped.read()?;
@@ -144,21 +144,17 @@ pub(super) fn run(
 
 /// Number of concurrent tests of a ring: two for each core, three where most of them wait for other
 /// programs most of the time.
-fn at_a_time(ring: u8) -> usize {
+fn concurrency(ring: u8) -> usize {
     let for_each_core = if ring == 1 { 2 } else { 3 };
     for_each_core * std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Runs a failed test again until it passes, at most twice.
-fn run_again(
-    nextest: &Nextest,
-    test: &mut TestRecord,
-    configure: impl Fn(&mut Command),
-) -> Result<()> {
+fn retry(nextest: &Nextest, test: &mut TestRecord, configure: impl Fn(&mut Command)) -> Result<()> {
     let TestOutcome::Failed(output) = &test.outcome else {
         return Ok(());
     };
-    for _ in 0..AGAIN {
+    for _ in 0..RETRIES {
         let mut passed = false;
         let mut add = |event| {
             if let Event::Test { result, .. } = event {
@@ -179,13 +175,13 @@ fn run_again(
     Ok(())
 }
 
-/// Logs are for the readers of failures.
+/// Removes the logs of passed tests: they are only of use for failures.
 fn drop_logs_of_passed(base: &Path, tests: &[TestRecord]) {
     for test in tests {
         let failed = matches!(test.outcome, TestOutcome::Failed(_) | TestOutcome::Flaky(_));
         if !failed {
             let TestName { binary, test } = &test.name;
-            // Most tests have none.
+            // Most tests have no logs.
             drop(fs::remove_dir_all(kept_logs::directory(base, binary, test)));
         }
     }
@@ -204,7 +200,7 @@ pub(super) fn refuse_empty(empty: &[String]) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "without a test: {}; give each one, or say `test = false` in its manifest",
+        "test programs without a test: {}; add one, or set `test = false` in the manifest",
         empty.join(", ")
     )
 }

@@ -1,4 +1,4 @@
-//! Seeds of the random lives of pods in a run: each commit uses others.
+//! Seeds of the random lives of pods in a run: each commit uses different ones.
 
 use std::fmt;
 use std::path::Path;
@@ -23,10 +23,11 @@ pub(super) struct Seeds {
 }
 
 impl Seeds {
-    /// With `all`, the same many each time; else those behind the ones of the commit before.
+    /// With `all`, always the same large range; otherwise the range after that of the previous
+    /// commit.
     pub(super) fn of(root: &Path, all: bool) -> Self {
         let count = git::output(root, &["rev-list", "--count", "HEAD"]);
-        // A release has no history.
+        // A source archive has no history.
         let commits = count.ok().and_then(|text| text.parse().ok());
         Self::at(commits.unwrap_or(0), all)
     }
@@ -41,7 +42,7 @@ impl Seeds {
 
     /// Sets the environment of tests.
     pub(super) fn set(self, command: &mut Command) {
-        // Who replays a seed has chosen.
+        // A seed that is set in the environment is replayed.
         for (name, value) in [(FIRST, self.first), (EACH, self.each)] {
             if std::env::var_os(name).is_none() {
                 command.env(name, value.to_string());
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seeds_go_on_from_commit_to_commit() {
+    fn seeds_advance_with_each_commit() {
         let (one, two) = (Seeds::at(7, false), Seeds::at(8, false));
         assert_eq!(one.to_string(), "random lives: seeds 14000 to 15999");
         assert_eq!(two.first, 16_000);

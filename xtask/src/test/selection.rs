@@ -60,7 +60,7 @@ pub(super) struct Part<'a> {
     pub(super) ring: u8,
     /// The runtime of tests that need one.
     pub(super) runtime: TestedRuntime,
-    /// Also what takes too long for each run.
+    /// Also tests that take too long for each run.
     pub(super) all: bool,
     /// Whether only tests of clusters run.
     pub(super) cluster_only: bool,
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_before_the_newest_has_some_programs_in_each_run_and_others_with_all() {
+    fn the_older_containerd_runs_all_of_its_programs_only_with_all() {
         for (all, programs) in [
             (false, "(binary(=adoption))"),
             (

@@ -18,12 +18,12 @@ enum StageEnd {
 #[derive(Debug)]
 pub(super) struct Stages {
     done: Vec<(String, Duration, StageEnd)>,
-    /// Why no stage can run any more, if that is so: a full disk.
+    /// Returns why no further stage can run, such as a full disk.
     obstacle: fn() -> Option<String>,
 }
 
 impl Stages {
-    /// None yet. `obstacle` is asked before each stage and after each one that failed.
+    /// No stages yet. `obstacle` is called before each stage and after each failed one.
     pub(super) fn new(obstacle: fn() -> Option<String>) -> Self {
         Self {
             done: Vec::new(),
@@ -31,7 +31,7 @@ impl Stages {
         }
     }
 
-    /// Runs one stage; `None` if it failed, which stops no other one.
+    /// Runs one stage; `None` if it failed, which does not stop other stages.
     pub(super) fn run<T>(&mut self, name: &str, work: impl FnOnce() -> Result<T>) -> Option<T> {
         if let Some(obstacle) = (self.obstacle)() {
             self.not_run(name, &obstacle);
@@ -70,12 +70,12 @@ impl Stages {
         self.done.push((name.to_owned(), Duration::ZERO, end));
     }
 
-    /// Whether all stages were good.
+    /// Whether all stages succeeded.
     pub(super) fn all_good(&self) -> bool {
         self.done.iter().all(|(_, _, end)| *end == StageEnd::Good)
     }
 
-    /// A line for each stage that was not good.
+    /// A line for each stage that did not succeed.
     pub(super) fn failures(&self) -> impl Iterator<Item = String> {
         self.done.iter().filter_map(|(name, _, end)| match end {
             StageEnd::Good => None,
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_full_disk_no_stage_runs_and_the_end_says_why() {
+    fn on_a_full_disk_no_stage_runs_and_the_reason_is_reported() {
         let mut stages = Stages::new(|| Some("the disk is full".to_owned()));
         assert_eq!(stages.run("one", || Ok(1)), None);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Programs of the field that a run needs, installed once for all checkouts of a user.
+//! Third-party programs that a run needs, installed once for all checkouts of a user.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ pub(super) struct Tool {
     pub(super) version: &'static str,
     /// The arguments that make it print `NAME VERSION`.
     pub(super) version_arguments: &'static [&'static str],
-    /// Whether one on `PATH` of the same or a newer patch version will do.
+    /// Whether one on `PATH` of the same or a newer patch version is accepted.
     pub(super) from_path: bool,
 }
 
@@ -73,7 +73,7 @@ fn directory() -> Result<PathBuf> {
     let cache = cache
         .filter(|dir| dir.is_absolute())
         .or_else(home)
-        .context("neither XDG_CACHE_HOME nor HOME is set, so there is no place for tools")?;
+        .context("neither XDG_CACHE_HOME nor HOME is set, so there is no directory for tools")?;
     Ok(cache.join("rubelet-tools"))
 }
 
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn later_patches_will_do_and_nothing_else() {
+    fn only_later_patch_versions_are_accepted() {
         for (found, good) in [
             ("0.9.143", true),
             ("0.9.150", true),

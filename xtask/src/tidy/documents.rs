@@ -84,7 +84,7 @@ fn missing(known: &HashMap<&str, &str>, path: &str, test: Option<&str>) -> Optio
     let Some(text) = known.get(path) else {
         let below = format!("{path}/");
         let is_dir = known.keys().any(|file| file.starts_with(&below));
-        return (!is_dir).then(|| format!("`{path}` is not there"));
+        return (!is_dir).then(|| format!("`{path}` does not exist"));
     };
     let test = test?;
     let has = text.contains(&format!("fn {test}("));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn files_directories_and_tests_that_are_not_there_are_found() {
+    fn missing_files_directories_and_tests_are_found() {
         let rules = |text: &str| -> Vec<String> {
             let files = [
                 file("crates/a/src/b.rs", "fn it_works() {}"),
@@ -119,7 +119,7 @@ mod tests {
         ] {
             assert_eq!(rules(good), [""; 0], "{good}");
         }
-        assert_eq!(rules("x `crates/c` y"), ["`crates/c` is not there"]);
+        assert_eq!(rules("x `crates/c` y"), ["`crates/c` does not exist"]);
         assert_eq!(
             rules("`crates/a/src/b.rs::it_fails`"),
             ["`crates/a/src/b.rs` has no test `it_fails`"]
@@ -139,7 +139,7 @@ mod tests {
         };
         let found = check(&files(ARCHITECTURE));
         let rules: Vec<_> = found.iter().map(|found| found.rule.as_str()).collect();
-        assert_eq!(rules, ["`crates/a/src/c.rs` is not there"]);
+        assert_eq!(rules, ["`crates/a/src/c.rs` does not exist"]);
         assert!(check(&files("docs/a.md")).is_empty());
     }
 }

@@ -327,7 +327,7 @@ mod tests {
         for (place, user) in CRATE_RULES.iter().enumerate() {
             for used in user.uses {
                 let found = CRATE_RULES.iter().position(|rule| rule.name == *used);
-                let found = found.unwrap_or_else(|| panic!("{used} is no crate"));
+                let found = found.unwrap_or_else(|| panic!("{used} is not a crate"));
                 let down = CRATE_RULES[found].layer < user.layer
                     || (CRATE_RULES[found].layer == user.layer && found < place);
                 assert!(down, "{} -> {used}", user.name);

@@ -15,7 +15,7 @@ const REMEDY: &str = "enable the same features there as all packages together do
 /// Asks cargo for both builds.
 ///
 /// # Errors
-/// cargo can't tell.
+/// cargo fails.
 pub(super) fn check(root: &Path) -> Result<Vec<Finding>> {
     let alone = tree(root, &["--package", "xtask", "--depth", "1"])?;
     let together = tree(root, &["--workspace", "--edges", "normal,build,dev"])?;
@@ -34,7 +34,7 @@ fn tree(root: &Path, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Package and features of each line; the mark of one that is there already is dropped.
+/// Package and features of each line; the mark of a repeated package is dropped.
 fn packages(tree: &str) -> impl Iterator<Item = (&str, &str)> {
     tree.lines()
         .map(|line| line.trim_end_matches(" (*)"))
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dependency_with_fewer_features_than_the_tests_give_it_is_reported() {
+    fn a_dependency_with_fewer_features_than_in_tests_is_reported() {
         let together = "tokio v1.2.3|fs,net\nrustix v1.0.0|fs\ntokio v1.2.3|fs,net (*)\n";
         assert_eq!(compare("tokio v1.2.3|fs,net\n", together), []);
         // Not part of both.

@@ -1,4 +1,4 @@
-//! Figures belong to a commit: tables of SPECIFICATION.md come behind a line that names it.
+//! Figures belong to a commit: tables of SPECIFICATION.md follow a line that names it.
 
 use super::Finding;
 use super::files::File;
@@ -6,16 +6,16 @@ use super::files::File;
 const FILE: &str = "SPECIFICATION.md";
 /// Prefix of the line about the run, which `cargo xtask bench --record` writes.
 const RUN: &str = "*Measured* is one run of commit ";
-/// Letters of a commit's name that tell it apart.
-const LEAST: usize = 7;
+/// Minimum number of digits of an abbreviated commit hash.
+const MIN_DIGITS: usize = 7;
 
-/// The figures of the specification that no commit stands before.
+/// The figures of the specification without a preceding line that names their commit.
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     let specification = files.iter().find(|file| file.path == FILE);
-    specification.map_or_else(Vec::new, |file| homeless(&file.text))
+    specification.map_or_else(Vec::new, |file| without_commit(&file.text))
 }
 
-fn homeless(text: &str) -> Vec<Finding> {
+fn without_commit(text: &str) -> Vec<Finding> {
     let mut has_commit = false;
     let mut findings = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -34,7 +34,7 @@ fn homeless(text: &str) -> Vec<Finding> {
 
 fn begins_with_commit(text: &str) -> bool {
     let letters = text.chars().take_while(char::is_ascii_hexdigit);
-    letters.count() >= LEAST
+    letters.count() >= MIN_DIGITS
 }
 
 /// A row whose first cell is a name and whose last one, of five, is a number.
@@ -52,10 +52,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_comes_behind_the_commit_that_it_was_measured_on() {
+    fn a_figure_follows_the_commit_it_was_measured_on() {
         let row = "| `rss_mib_0` | memory, MiB | 10 | 73 | 3.73 |\n";
         let lines = |text: &str| {
-            homeless(text)
+            without_commit(text)
                 .iter()
                 .map(|one| one.line)
                 .collect::<Vec<_>>()

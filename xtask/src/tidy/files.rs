@@ -77,7 +77,7 @@ pub(super) fn check_name(path: &str) -> Vec<Finding> {
     match part {
         Some("mod") => vec![finding("modules are not kept in mod.rs".to_owned(), NO_MOD)],
         Some(part) => vec![finding(
-            format!("`{part}` says nothing about what is inside"),
+            format!("`{part}` does not describe its content"),
             RENAME,
         )],
         None => Vec::new(),
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_module_is_named_after_what_is_inside() {
+    fn a_module_is_named_after_its_content() {
         for (path, expected) in [
             ("crates/a/src/sandbox.rs", 0),
             ("crates/a/src/utils.rs", 1),

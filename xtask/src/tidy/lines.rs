@@ -45,7 +45,7 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
     };
     if path.ends_with(".rs") && !is_generated(path) {
         if !text.starts_with("//!") {
-            report(1, "the file doesn't say what it is about".to_owned(), SAY);
+            report(1, "the file does not begin with `//!`".to_owned(), SAY);
         }
         if is_front_page(path) && !text.lines().any(|line| line.starts_with("//! ```")) {
             report(1, "the crate's front page has no example".to_owned(), SHOW);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rust_file_begins_by_saying_what_it_is_about() {
+    fn a_rust_file_begins_with_its_documentation() {
         let nothing: [usize; 0] = [];
         assert_eq!(rules("a.rs", "//! An idea.\n"), nothing);
         assert_eq!(rules("a.rs", "use x;\n"), [1]);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_to_oneself_and_things_of_one_machine_are_found_with_their_line() {
+    fn to_do_marks_and_machine_specific_names_are_found() {
         for text in [
             format!("x\n# {}: later\n", UNFINISHED[0]),
             format!("x\nhttp://deb.{}\n", REGISTRIES[0]),

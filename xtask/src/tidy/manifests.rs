@@ -30,7 +30,7 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
         .map(|(_, what)| Finding {
             file: path.to_owned(),
             line: 0,
-            rule: format!("the crate doesn't take {what} from the workspace"),
+            rule: format!("the crate does not inherit {what} from the workspace"),
             remedy: INHERIT,
         })
         .collect()
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manifest_that_leaves_a_line_out_is_reported_which() {
+    fn a_key_that_a_manifest_does_not_inherit_is_reported() {
         let whole: String = INHERITED
             .iter()
             .map(|(line, _)| format!("{line}\n"))
@@ -52,7 +52,7 @@ mod tests {
         let found = check("crates/a/Cargo.toml", &partial);
         assert_eq!(
             found[0].rule,
-            "the crate doesn't take its lints from the workspace"
+            "the crate does not inherit its lints from the workspace"
         );
         assert_eq!(check(OWN_LINTS[0], &partial), []);
         assert_eq!(check("Cargo.toml", ""), []);

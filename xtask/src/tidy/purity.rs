@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_groups_nor_other_names_nor_macros_nor_a_place_behind_tests_hide_one() {
+    fn groups_renames_macros_and_test_modules_hide_no_effect() {
         for (text, line) in [
             ("use std::{\n    collections::BTreeMap,\n    fs,\n};", 3),
             ("use std::{time::{Duration, Instant}};", 1),

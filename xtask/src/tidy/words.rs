@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_that_has_a_better_one_is_found_with_its_line() {
+    fn a_word_with_a_better_one_is_found_with_its_line() {
         for (text, lines) in [
             ("fine\nIt starts Anew.\n", &[2][..]),
             ("the Folder of a folder", &[1]),
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_others_are_theirs() {
+    fn words_in_external_files_are_not_checked() {
         for path in ["Cargo.lock", "fuzz/corpus/manifests/1", OURS] {
             assert!(check(path, "folder").is_empty(), "{path}");
         }

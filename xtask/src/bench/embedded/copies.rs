@@ -1,4 +1,4 @@
-//! Pods that start beside others whose large volumes are being filled from their image.
+//! Pods that start while large volumes of other pods are filled from their image.
 
 use std::fs::{File, read_dir};
 use std::io::{Read as _, copy, repeat};
@@ -16,14 +16,14 @@ use super::environment;
 
 /// Pods with a large volume.
 const COPIES: u64 = 16;
-/// Size of each of these volumes on a disk with room.
+/// Size of each of these volumes on a disk with enough space.
 const SIZE: u64 = 2 << 30;
-/// Pods that start beside them, one after the other.
+/// Pods that start meanwhile, one after the other.
 const STARTS: usize = 100;
 
 /// Measures `other_pods_start_ms_p99_beside_copies`: from the manifest of a pod until its container
-/// runs, while 16 pods of an image with 2 GiB below a declared VOLUME are being made. On a disk with
-/// less than twice the room for that, the volumes are smaller.
+/// runs, while 16 pods of an image with 2 GiB below a declared VOLUME are being created. On a disk
+/// with less than twice the space for that, the volumes are smaller.
 pub(in super::super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
     let environment = environment(request)?;
     let free = disk::free(environment.scratch().dir())?;
@@ -76,8 +76,8 @@ fn volume_of_image(environment: &Embedded) -> Result<PathBuf> {
     found.with_context(|| format!("no layer in {} has a volume", layers.display()))
 }
 
-/// Starts a pod; how many milliseconds after its manifest was written its container runs, by the
-/// runtime's own time.
+/// Starts a pod; returns the milliseconds from its manifest until its container runs, by the
+/// runtime's timestamps.
 fn started(node: &Node, name: &str) -> Result<f64> {
     let pod = pod(name, &json!({ "containers": [waiting("main")] }));
     let applied = clock::wall();

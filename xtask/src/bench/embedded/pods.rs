@@ -34,18 +34,18 @@ pub(in super::super) fn measure(request: &Request<'_>, results: &mut Results) ->
     starts.sort_by(f64::total_cmp);
     results.add("embedded_pod_start_ms_p50", quantile(&starts, 0.50));
     results.add("embedded_pod_start_ms_p99", quantile(&starts, 0.99));
-    if request.wants("shim_private_kib") {
+    if request.includes("shim_private_kib") {
         let mut sizes = Vec::new();
         for pid in processes::of(served.scratch()) {
             if is_shim(pid) {
                 sizes.push(private_kib(pid)?);
             }
         }
-        ensure!(sizes.len() >= PODS, "{} supervisors are there", sizes.len());
+        ensure!(sizes.len() >= PODS, "found only {} shims", sizes.len());
         sizes.sort_by(f64::total_cmp);
         results.add("shim_private_kib", quantile(&sizes, 0.50));
     }
-    if request.wants("embedded_exec_ms_p50") {
+    if request.includes("embedded_exec_ms_p50") {
         let mut times = Vec::new();
         for container in &containers {
             let start = clock::now();
@@ -66,7 +66,7 @@ fn is_shim(pid: u32) -> bool {
 
 /// Private memory, in KiB.
 fn private_kib(pid: u32) -> Result<f64> {
-    let bytes = proc::private_bytes(pid).context("a supervisor has ended")?;
+    let bytes = proc::private_bytes(pid).context("a shim has exited")?;
     #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^52 bytes")]
     let bytes = bytes as f64;
     Ok(bytes / 1024.0)

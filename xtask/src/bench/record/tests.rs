@@ -26,7 +26,7 @@ fn the_last_cell_of_each_row_and_the_line_of_the_run_are_written() {
 }
 
 #[test]
-fn what_was_not_measured_or_has_no_row_is_an_error_by_name() {
+fn a_missing_figure_or_row_is_an_error_with_its_name() {
     let measured = |name: &str| (name != "rss_mib_0").then(|| "1".to_owned());
     let error = rewritten(&table(), "", measured).unwrap_err().to_string();
     assert!(error.contains("rss_mib_0 was not measured"), "{error}");
@@ -46,7 +46,7 @@ fn the_specification_has_a_row_for_each_figure() {
 }
 
 #[test]
-fn the_machine_is_reported_in_words() {
+fn the_machine_is_described() {
     let text = machine().unwrap();
     assert!(
         text.contains("Linux ") && text.contains("cgroup version "),

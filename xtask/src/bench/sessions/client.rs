@@ -1,4 +1,4 @@
-//! A client of the node's port: SPDY over TLS, as older API servers and kubectl speak it.
+//! A client of the kubelet API: SPDY over TLS, as older API servers and kubectl use it.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ use tokio_rustls::TlsConnector;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The certificate of an authority, and a client that it vouches for.
+/// A CA certificate, and a client certificate that it signed.
 pub(super) fn credentials() -> Result<(String, Identity)> {
     let now = Timestamp::try_from(clock::wall())?;
     let authority = Authority::new(now)?;
@@ -33,7 +33,7 @@ pub(super) fn credentials() -> Result<(String, Identity)> {
     Ok((authority.pem(), authority.client(&user, now, DAY)?))
 }
 
-/// A client with the right to everything.
+/// A client with all permissions.
 pub(super) struct NodeClient {
     address: SocketAddr,
     pod: String,
@@ -95,7 +95,7 @@ impl NodeClient {
             .await
             .context("no handshake")?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        // Its error shows up at the answer as well.
+        // Its error shows in the response as well.
         tokio::spawn(async move { connection.with_upgrades().await.ok() });
         let mut request = Request::post(path)
             .header(header::HOST, "node")

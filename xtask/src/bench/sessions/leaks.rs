@@ -10,10 +10,10 @@ use super::{client::NodeClient, read, text};
 
 const SESSIONS: usize = 10_000;
 
-/// After so many, code, arenas and threads are there that come only once.
+/// After this many sessions, code pages, arenas and threads that are needed once exist.
 const WARM_UP: usize = 500;
 
-/// One in this number of sessions ends by its client instead of by its process.
+/// One in this number of sessions is closed by its client instead of by its process.
 const ONE_IN: usize = 4;
 
 /// Descriptors and processes that are left of the sessions, and by how much the agent's private memory
@@ -65,7 +65,7 @@ impl ResourceUsage {
                 things += descriptors(child).unwrap_or(0);
             }
         }
-        let memory = proc::private_bytes(pid).context("the agent has ended")?;
+        let memory = proc::private_bytes(pid).context("the agent has exited")?;
         things += processes(client).await?;
         Ok(Self { things, memory })
     }

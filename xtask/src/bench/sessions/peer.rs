@@ -1,5 +1,5 @@
-//! The same through a kubelet with containerd, where `RUBELET_BENCH_KUBELET` names its program: no package
-//! of Debian's has one.
+//! The same through a kubelet with containerd, if `RUBELET_BENCH_KUBELET` is the path of its program:
+//! Debian has no package of it.
 
 use std::{
     ffi::OsString,
@@ -22,7 +22,7 @@ use super::{
 
 const PROGRAM: &str = "RUBELET_BENCH_KUBELET";
 
-/// Measures and prints; the figures are none of ours.
+/// Measures and prints, only for comparison.
 pub(super) fn measure(runtime: &Runtime) -> Result<()> {
     let Some(program) = std::env::var_os(PROGRAM) else {
         return Ok(());
@@ -86,7 +86,7 @@ impl Kubelet {
 
 impl Drop for Kubelet {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

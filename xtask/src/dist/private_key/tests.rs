@@ -11,11 +11,11 @@ fn refusal(text: &str, mode: u32) -> String {
 }
 
 #[test]
-fn a_key_that_others_can_read_is_refused_before_it_is_looked_at() {
+fn a_key_that_others_can_read_is_refused_unread() {
     for mode in [0o640, 0o604, 0o660, 0o644, 0o601] {
         let error = refusal("", mode);
         assert!(
-            error.contains("others than its owner may use it"),
+            error.contains("users other than its owner may access it"),
             "{error}"
         );
         assert!(error.contains("chmod 600"), "{error}");
@@ -31,9 +31,9 @@ fn an_unusable_key_is_refused_with_the_reason() {
     let openssh = "OPENSSH PRIVATE KEY";
     let locked = b"openssh-key-v1\0\0\0\0\x03aes\0\0\0\x06bcrypt\0\0\0\0\0\0\0\x01";
     for (text, reason) in [
-        (String::new(), "it holds no private key"),
+        (String::new(), "it contains no private key"),
         (block("ENCRYPTED PRIVATE KEY", b"x"), "it has a passphrase"),
-        (block("PRIVATE KEY", b"x"), "it is no Ed25519 key"),
+        (block("PRIVATE KEY", b"x"), "it is not an Ed25519 key"),
         (block(openssh, b"x"), "it is damaged"),
         (block(openssh, locked), "it has a passphrase"),
         (block(openssh, &locked[..20]), "it is damaged"),

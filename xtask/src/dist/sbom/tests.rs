@@ -16,7 +16,7 @@ const SUBJECT: Subject<'_> = Subject {
 };
 
 #[test]
-fn the_bill_of_the_product_is_complete_and_keeps_the_rules_of_the_format() {
+fn the_bill_of_materials_is_complete_and_valid() {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let linked = packages::linked(workspace, "rubelet", SUBJECT.target).unwrap();
     let bill = document(&SUBJECT, &linked);
@@ -69,13 +69,13 @@ fn the_same_release_has_the_same_bill() {
 }
 
 #[test]
-fn a_build_of_a_c_library_is_part_of_a_version_that_a_url_can_hold() {
+fn build_metadata_of_a_version_is_encoded_in_a_package_url() {
     let id = ("zstd-sys".to_owned(), "2.0.1+zstd.1.5.7".to_owned());
     assert_eq!(purl(&id), "pkg:cargo/zstd-sys@2.0.1%2Bzstd.1.5.7");
 }
 
-/// The rules of CycloneDX 1.5 for the parts that are used: required keys, permitted words, forms
-/// of numbers and digests, unique names, references that lead somewhere.
+/// The rules of CycloneDX 1.5 for the parts that are used: required keys, permitted words, formats
+/// of numbers and digests, unique names, no dangling references.
 fn check(bill: &Value) {
     assert_eq!(bill["bomFormat"], "CycloneDX");
     assert_eq!(bill["specVersion"], "1.5");
@@ -102,7 +102,7 @@ fn check(bill: &Value) {
         assert!(text("purl").starts_with("pkg:cargo/") && !text("purl").contains('+'));
         assert!(references.insert(text("bom-ref")), "{component}");
         let licences = component["licenses"].as_array().unwrap();
-        assert_eq!(licences.len(), 1, "one expression stands alone");
+        assert_eq!(licences.len(), 1, "one licence expression");
         let expression = licences[0]["expression"].as_str().unwrap();
         assert!(
             !expression.is_empty() && !expression.contains('/'),
@@ -131,5 +131,5 @@ fn check(bill: &Value) {
             );
         }
     }
-    assert_eq!(users, references, "each component says what it links");
+    assert_eq!(users, references, "each component lists what it links");
 }

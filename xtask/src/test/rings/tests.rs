@@ -1,4 +1,4 @@
-//! The runner with a workspace of its own, whose tests misbehave in all ways.
+//! Runs the runner on a temporary workspace whose tests misbehave in all ways.
 
 use std::fs;
 use std::process::Command;
@@ -65,7 +65,7 @@ fn prints_a_megabyte() {
 "#;
 
 #[test]
-fn each_test_is_counted_once_whatever_it_does() {
+fn each_misbehaving_test_is_counted_once() {
     // Not the prefix of the test bed: what has it is removed by its sweep.
     let dir = tempfile::Builder::new()
         .prefix("rbt-runner")

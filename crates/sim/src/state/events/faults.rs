@@ -75,7 +75,7 @@ impl State {
         match self.events.event_faults.take_matching(&numbered.1, subject) {
             None => self.publish_with_odds(at, numbered),
             Some(EventFaultEffect::Lose) => {
-                self.record_at(at, EntryKind::EventLost(numbered.0, "a fault"))
+                self.record_at(at, EntryKind::EventLost(numbered.0, "a fault"));
             }
             Some(EventFaultEffect::Double) => {
                 self.publish(at, late, numbered);
@@ -84,10 +84,10 @@ impl State {
             Some(EventFaultEffect::Delay(by)) => self.publish(at, by, numbered),
             Some(EventFaultEffect::Hold) => self.events.event_faults.held.push(numbered.clone()),
             Some(EventFaultEffect::WithoutSandbox) => {
-                self.publish(at, late, &about(numbered, None))
+                self.publish(at, late, &about(numbered, None));
             }
             Some(EventFaultEffect::WrongPod(uid)) => {
-                self.publish(at, late, &about(numbered, Some(&uid)))
+                self.publish(at, late, &about(numbered, Some(&uid)));
             }
         }
     }
