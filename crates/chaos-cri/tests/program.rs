@@ -46,7 +46,7 @@ fn errors_in_arguments_are_reported_with_their_position() {
         (vec!["--rules", "/nowhere"], 1, "cannot read /nowhere"),
         (vec!["--profile", "calm"], 2, "light"),
         (vec!["--runtime", &socket], 1, "the same socket"),
-        (vec!["--runtime", "tcp://1.2.3.4"], 2, "not a path"),
+        (vec!["--runtime", "tcp://1.2.3.4"], 2, "not the path"),
     ] {
         let output = program(&["--listen", &socket])
             .args(&words)
