@@ -49,7 +49,7 @@ cargo xtask COMMAND
   tidy                      check the rules of ARCHITECTURE.md that the compiler does not check
   help                      print this
 
-Rings: 1 = unit tests, 2 = tests of crates without a runtime, 3 = the agent on a real runtime.
+Rings: 1 = unit tests, 2 = tests of crates with real parts, 3 = the agent on a real runtime.
 ";
 
 fn main() -> ExitCode {

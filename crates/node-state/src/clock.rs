@@ -17,7 +17,7 @@ impl Clock {
     #[must_use]
     #[expect(
         clippy::disallowed_methods,
-        reason = "the one place where the wall clock is read"
+        reason = "the one place of this crate where the wall clock is read"
     )]
     pub fn system() -> Self {
         Self {
