@@ -10,7 +10,10 @@ use std::{
 
 use rubelet_base::{PodName, PodUid};
 
-use crate::layout::{LayoutError, PodLogDir, attempt_of, log_name};
+use crate::{
+    file_error::FileError,
+    layout::{LayoutError, PodLogDir, attempt_of, log_name},
+};
 
 /// A log directory could not be created, read or removed.
 #[derive(Debug, thiserror::Error)]
@@ -19,26 +22,8 @@ pub enum DirectoryError {
     #[error("invalid name of a log directory")]
     Layout(#[from] LayoutError),
     /// A file system operation failed.
-    #[error("{action} {}", path.display())]
-    Io {
-        /// The failed operation, such as `create log directory`.
-        action: &'static str,
-        /// Its path.
-        path: PathBuf,
-        /// The error.
-        #[source]
-        source: io::Error,
-    },
-}
-
-impl DirectoryError {
-    fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io {
-            action,
-            path: path.to_owned(),
-            source,
-        }
-    }
+    #[error(transparent)]
+    File(#[from] FileError),
 }
 
 /// Creates the log directory of a pod with mode 0755, and its parents.
@@ -47,7 +32,7 @@ impl DirectoryError {
 /// A file system operation failed, or a file of another type has the name.
 pub fn create_pod_log_dir(dir: &PodLogDir) -> Result<(), DirectoryError> {
     let made = within::make_pod_dir(dir.path()).map(drop);
-    made.map_err(DirectoryError::io(CREATE, dir.path()))
+    Ok(made.map_err(FileError::of(CREATE, dir.path()))?)
 }
 
 /// Creates the log directory of one container with mode 0755, and its parents.
@@ -58,7 +43,7 @@ pub fn create_pod_log_dir(dir: &PodLogDir) -> Result<(), DirectoryError> {
 pub fn create_container_log_dir(dir: &PodLogDir, container: &str) -> Result<(), DirectoryError> {
     let path = dir.container(container)?;
     let made = within::make_pod_dir(dir.path()).and_then(|pod| within::make_dir(&pod, container));
-    made.map(drop).map_err(DirectoryError::io(CREATE, &path))
+    Ok(made.map(drop).map_err(FileError::of(CREATE, &path))?)
 }
 
 const CREATE: &str = "create log directory";
@@ -70,10 +55,9 @@ const CREATE: &str = "create log directory";
 /// A file system operation failed.
 pub fn remove_pod_log_dir(dir: &PodLogDir) -> Result<(), DirectoryError> {
     match fs::remove_dir_all(dir.path()) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(DirectoryError::io(
-            "remove log directory",
-            dir.path(),
-        )(error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(FileError::of("remove log directory", dir.path())(error).into())
+        }
         _ => Ok(()),
     }
 }
@@ -88,7 +72,7 @@ pub fn remove_container_logs(
     attempt: u32,
 ) -> Result<(), DirectoryError> {
     let directory = dir.container(container)?;
-    let failed = |action| DirectoryError::io(action, &directory);
+    let failed = |action| FileError::of(action, &directory);
     let opened = match within::container_dir(dir.path(), OsStr::new(container)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened.map_err(failed(READ))?,
@@ -100,9 +84,8 @@ pub fn remove_container_logs(
             .strip_prefix(&*current)
             .is_some_and(|s| s.is_empty() || s.starts_with('.'));
         if ours && let Err(error) = within::remove_file(&opened, &name) {
-            result = Err(DirectoryError::io("remove log", &directory.join(&name))(
-                error,
-            ));
+            let failed = FileError::of("remove log", &directory.join(&name))(error);
+            result = Err(failed.into());
         }
     }
     result
@@ -137,11 +120,11 @@ pub fn list_pod_log_dirs(root: &Path) -> Result<Vec<(PodName, PodUid, PodLogDir)
 
 /// UTF-8 names in a directory; none if the directory does not exist.
 pub(crate) fn names(directory: &Path) -> Result<Vec<String>, DirectoryError> {
-    let failed = || DirectoryError::io(READ, directory);
+    let failed = || FileError::of(READ, directory);
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed()(error)),
+        Err(error) => return Err(failed()(error).into()),
     };
     let mut names = Vec::new();
     for entry in entries {

@@ -18,8 +18,11 @@
 
 pub mod directories;
 pub mod entry;
+mod file_error;
 pub mod layout;
 pub mod links;
 pub mod place;
 pub mod read;
 pub mod rotation;
+
+pub use file_error::FileError;

@@ -9,6 +9,8 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+use crate::file_error::FileError;
+
 /// A link could not be created or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
@@ -16,26 +18,8 @@ pub enum LinkError {
     #[error("{} is not a symbolic link; move it away", .0.display())]
     NotALink(PathBuf),
     /// A file system operation failed.
-    #[error("{action} {}", path.display())]
-    Io {
-        /// The failed operation.
-        action: &'static str,
-        /// Its path.
-        path: PathBuf,
-        /// The error.
-        #[source]
-        source: io::Error,
-    },
-}
-
-impl LinkError {
-    fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io {
-            action,
-            path: path.to_owned(),
-            source,
-        }
-    }
+    #[error(transparent)]
+    File(#[from] FileError),
 }
 
 /// Makes `directory/name` point to `log`, atomically replacing a link that points elsewhere. The
@@ -45,7 +29,7 @@ impl LinkError {
 /// A file of another type has that name, or a file system operation failed.
 pub fn create_link(directory: &Path, name: &str, log: &Path) -> Result<(), LinkError> {
     let link = directory.join(name);
-    let failed = || LinkError::io("create log link", &link);
+    let failed = || FileError::of("create log link", &link);
     match fs::symlink_metadata(&link) {
         Ok(meta) if !meta.is_symlink() => return Err(LinkError::NotALink(link)),
         Ok(_) if fs::read_link(&link).is_ok_and(|target| target == log) => return Ok(()),
@@ -62,9 +46,8 @@ pub fn create_link(directory: &Path, name: &str, log: &Path) -> Result<(), LinkE
     name.hash(&mut hasher);
     let fresh = directory.join(format!(".{:016x}.new", hasher.finish()));
     remove(&fresh)?;
-    symlink(log, &fresh)
-        .and_then(|()| fs::rename(&fresh, &link))
-        .map_err(failed())
+    let linked = symlink(log, &fresh).and_then(|()| fs::rename(&fresh, &link));
+    Ok(linked.map_err(failed())?)
 }
 
 /// Removes a link. A missing one is not an error.
@@ -93,11 +76,11 @@ pub fn remove_dangling_links(
     pod_logs: &Path,
     keep: &BTreeSet<String>,
 ) -> Result<Vec<String>, LinkError> {
-    let failed = || LinkError::io("read log link directory", directory);
+    let failed = || FileError::of("read log link directory", directory);
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed()(error)),
+        Err(error) => return Err(failed()(error).into()),
     };
     let mut removed = Vec::new();
     for entry in entries {
@@ -127,7 +110,7 @@ fn is_below(target: &Path, directory: &Path) -> bool {
 fn remove(path: &Path) -> Result<(), LinkError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(LinkError::io("remove log link", path)(error))
+            Err(FileError::of("remove log link", path)(error).into())
         }
         _ => Ok(()),
     }

@@ -5,6 +5,7 @@ use http::{
     Uri,
     uri::{Authority, Scheme},
 };
+use rubelet_base::url_path::without_dots;
 
 /// An invalid URL. Does not show passwords.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -123,27 +124,6 @@ impl Target {
             _ => text,
         }
     }
-}
-
-/// RFC 3986, section 5.2.4, for a path that begins with a slash.
-fn without_dots(path: &str) -> String {
-    let mut kept: Vec<&str> = Vec::new();
-    let mut segments = path.split('/').skip(1).peekable();
-    while let Some(segment) = segments.next() {
-        let last = segments.peek().is_none();
-        match segment {
-            "." | ".." => {
-                if segment == ".." {
-                    kept.pop();
-                }
-                if last {
-                    kept.push("");
-                }
-            }
-            other => kept.push(other),
-        }
-    }
-    format!("/{}", kept.join("/"))
 }
 
 /// Decodes `%XX`; invalid sequences stay.
