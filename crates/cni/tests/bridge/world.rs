@@ -186,6 +186,11 @@ pub(crate) fn reach(to: SocketAddr, listener: &TcpListener) -> Option<IpAddr> {
     Some(from.ip().to_canonical())
 }
 
+/// Whether a connection succeeds, however busy the machine is.
+pub(crate) fn open(to: SocketAddr) -> bool {
+    TcpStream::connect_timeout(&to, REMOVAL_TIMEOUT).is_ok()
+}
+
 /// Whether a connection is refused, or times out after a short time.
 pub(crate) fn closed(to: SocketAddr) -> bool {
     TcpStream::connect_timeout(&to, Duration::from_millis(300)).is_err()
