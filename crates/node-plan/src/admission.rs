@@ -86,9 +86,9 @@ impl AdmissionNode {
 /// The reason why the node rejects a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
-    /// Reason of the status and of the event, such as `OutOfcpu`.
+    /// `status.reason`, and reason of the event, such as `OutOfcpu`.
     pub reason: Box<str>,
-    /// The event's message; the status prepends `Pod was rejected: `.
+    /// The event's message; `status.message` prepends `Pod was rejected: `.
     pub message: Box<str>,
 }
 

@@ -5,16 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rubelet_api::{pod::Pod, status::PodStatus};
 use rubelet_base::PodUid;
-use rubelet_node_plan::{SYSCTL_FORBIDDEN, check_sysctls};
-
-/// The reason why the node rejects a pod.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rejection {
-    /// `status.reason`, such as `OutOfcpu`.
-    pub reason: Box<str>,
-    /// `status.message`.
-    pub message: Box<str>,
-}
+use rubelet_node_plan::{SYSCTL_FORBIDDEN, admission::Rejection, check_sysctls};
 
 /// The pods to preempt for a critical pod.
 #[derive(Debug, Clone, PartialEq, Eq)]

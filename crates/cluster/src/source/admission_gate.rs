@@ -7,7 +7,8 @@ use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use rubelet_api::{pod::Pod, status::PodStatus, wire::status_from_json};
 use rubelet_base::PodUid;
-use rubelet_node_state::cluster_view::{ClusterView, Preemption, Rejection};
+use rubelet_node_plan::admission::Rejection;
+use rubelet_node_state::cluster_view::{ClusterView, Preemption};
 
 use super::ApiPods;
 

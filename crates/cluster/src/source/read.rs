@@ -15,7 +15,7 @@ use rubelet_api::{
     status::Phase,
 };
 use rubelet_base::{PodName, PodUid};
-use rubelet_node_state::cluster_view::Rejection;
+use rubelet_node_plan::admission::Rejection;
 use rubelet_yaml::{Received, SkippedField, read_json};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};

@@ -8,7 +8,7 @@ use std::{
 use rubelet_api::pod::Pod;
 use rubelet_base::{PodName, PodUid};
 use rubelet_kube::Change;
-use rubelet_node_state::cluster_view::Rejection;
+use rubelet_node_plan::admission::Rejection;
 use rubelet_yaml::SkippedField;
 use serde_json::value::RawValue;
 

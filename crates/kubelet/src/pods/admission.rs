@@ -1,6 +1,7 @@
 //! The inputs and the result of an admission.
 
-use rubelet_node_state::cluster_view::{Preemption, Rejection};
+use rubelet_node_plan::admission::Rejection;
+use rubelet_node_state::cluster_view::Preemption;
 
 use crate::records::PodRecord;
 

@@ -8,14 +8,10 @@ use rubelet_api::{
 };
 use rubelet_base::{ErrorChain, PodUid};
 use rubelet_node_plan::{
-    admission::{PREEMPTED, PREEMPTED_CONDITION, PREEMPTING},
+    admission::{PREEMPTED, PREEMPTED_CONDITION, PREEMPTING, Rejection},
     critical::is_critical,
 };
-use rubelet_node_state::{
-    cluster_view::{Preemption, Rejection},
-    events::EventType,
-    pod_board::PodEntry,
-};
+use rubelet_node_state::{cluster_view::Preemption, events::EventType, pod_board::PodEntry};
 use rubelet_pleg::RuntimePod;
 use rubelet_pod_plan::{Eviction, ExternalCondition};
 use tracing::{info, warn};

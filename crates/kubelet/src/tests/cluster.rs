@@ -11,9 +11,8 @@ use rubelet_api::{
     status::{Phase, PodStatus},
 };
 use rubelet_base::PodUid;
-use rubelet_node_state::cluster_view::{
-    ClusterView, NODE_AFFINITY, NoCluster, Preemption, Rejection,
-};
+use rubelet_node_plan::admission::Rejection;
+use rubelet_node_state::cluster_view::{ClusterView, NODE_AFFINITY, NoCluster, Preemption};
 use rubelet_sim::Behavior;
 use tokio::time::sleep;
 

@@ -40,8 +40,8 @@ use rubelet_kube::{
 };
 use rubelet_node_plan::node_status::NodeSettings;
 use rubelet_node_state::{
-    clock::Clock, cluster_view::Rejection, events::Recorder, intents::IntentBoard,
-    metrics::NodeMetrics, pod_board::PodBoard, runtime_state::RuntimeState,
+    clock::Clock, events::Recorder, intents::IntentBoard, metrics::NodeMetrics,
+    pod_board::PodBoard, runtime_state::RuntimeState,
 };
 use rubelet_sources::desired::Desired;
 use rubelet_view::ClusterProblems;
@@ -151,10 +151,7 @@ impl Cluster {
         let admission = move |pod: &_, others: &[_]| match seen.get() {
             // Before there is a node object, only manifests have pods.
             None => Ok(()),
-            Some(node) => node.admit(pod, others).map_err(|rejection| Rejection {
-                reason: rejection.reason,
-                message: rejection.message,
-            }),
+            Some(node) => node.admit(pod, others),
         };
         let seen = Arc::clone(&handle);
         let preempt: PreemptFn = Box::new(move |pod, others| seen.get()?.preempt(pod, others));
