@@ -106,8 +106,9 @@ pub struct IdMapping {
     pub size: u32,
 }
 
-/// The IDs of a user namespace.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The ID ranges of a user namespace. Records of the runtime and messages to shims contain it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct IdMappings {
     /// User IDs.
     pub uids: Vec<IdMapping>,

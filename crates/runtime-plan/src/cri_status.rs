@@ -6,11 +6,11 @@ mod tests;
 use std::collections::BTreeMap;
 
 use rubelet_cri::v1;
+use rubelet_oci::IdMappings;
 
 use crate::{
     record::{ContainerRecord, MountRecord, NamespaceModes, SandboxRecord, StringMap},
     resources, stop_signal,
-    userns::UserMappings,
 };
 
 /// `PodSandboxStatus` of a sandbox; `None` while it is being made.
@@ -72,7 +72,7 @@ fn namespace_options(modes: &NamespaceModes) -> v1::NamespaceOption {
     }
 }
 
-fn user_namespace(mappings: &UserMappings) -> v1::UserNamespace {
+fn user_namespace(mappings: &IdMappings) -> v1::UserNamespace {
     let convert = |ranges: &[rubelet_oci::IdMapping]| {
         ranges
             .iter()

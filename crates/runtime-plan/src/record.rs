@@ -6,13 +6,10 @@ mod start_and_exit;
 use std::{collections::BTreeMap, path::PathBuf};
 
 use rubelet_cri::v1;
-use rubelet_oci::LinuxResources;
+use rubelet_oci::{IdMappings, LinuxResources};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    state::{ContainerPhase, SandboxPhase},
-    userns::UserMappings,
-};
+use crate::state::{ContainerPhase, SandboxPhase};
 
 /// Labels or annotations.
 pub type StringMap = BTreeMap<String, String>;
@@ -81,7 +78,7 @@ pub struct NamespaceModes {
     pub ipc: i32,
     /// User and group IDs; `None` is the host's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user: Option<UserMappings>,
+    pub user: Option<IdMappings>,
 }
 
 /// A port of the host.
@@ -387,5 +384,39 @@ pub mod directories {
 
     fn sandbox_containers(run: &std::path::Path, id: &str) -> PathBuf {
         sandbox(run, id).join("containers")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rubelet_oci::IdMapping;
+
+    use super::*;
+
+    #[test]
+    fn the_record_of_a_user_namespace_keeps_its_form() {
+        let text = concat!(
+            r#"{"network":0,"pid":1,"ipc":0,"user":"#,
+            r#"{"uids":[{"containerID":0,"hostID":65536,"size":65536}],"#,
+            r#""gids":[{"containerID":0,"hostID":131072,"size":65536}]}}"#
+        );
+        let range = |host_id| {
+            vec![IdMapping {
+                container_id: 0,
+                host_id,
+                size: 65536,
+            }]
+        };
+        let modes = NamespaceModes {
+            network: 0,
+            pid: 1,
+            ipc: 0,
+            user: Some(IdMappings {
+                uids: range(65536),
+                gids: range(131_072),
+            }),
+        };
+        assert_eq!(serde_json::to_string(&modes).unwrap(), text);
+        assert_eq!(serde_json::from_str::<NamespaceModes>(text).unwrap(), modes);
     }
 }

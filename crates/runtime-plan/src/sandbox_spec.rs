@@ -9,14 +9,10 @@ use std::collections::BTreeMap;
 
 use rubelet_cgroup_plan::runtime_cgroup;
 use rubelet_cri::v1;
+use rubelet_oci::IdMappings;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Refusal,
-    host::HostFacts,
-    profile,
-    userns::{self, UserMappings},
-};
+use crate::{Refusal, host::HostFacts, profile, userns};
 
 /// A sandbox to make.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +26,7 @@ pub struct SandboxPlan {
     /// Who sees whose processes.
     pub pid: PidMode,
     /// The pod's user namespace; `None` is the host's.
-    pub user: Option<UserMappings>,
+    pub user: Option<IdMappings>,
     /// Host name to set in the UTS namespace; `None` leaves the host's.
     pub hostname: Option<String>,
     /// Content of `/etc/hostname`.

@@ -1,25 +1,16 @@
 //! The ID mappings of user namespaces.
 
 use rubelet_cri::v1;
-use rubelet_oci::IdMapping;
+use rubelet_oci::{IdMapping, IdMappings};
 
 use crate::Refusal;
-
-/// The ID ranges of a user namespace.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct UserMappings {
-    /// Users.
-    pub uids: Vec<IdMapping>,
-    /// Groups.
-    pub gids: Vec<IdMapping>,
-}
 
 /// Reads the mappings; `None` is the host's user namespace.
 ///
 /// # Errors
 /// A mode other than `POD` and `NODE`, mappings with `NODE`, more or fewer than one range, an empty
 /// range, one without root, ranges of users and groups that differ.
-pub fn mappings(options: Option<&v1::UserNamespace>) -> Result<Option<UserMappings>, Refusal> {
+pub fn mappings(options: Option<&v1::UserNamespace>) -> Result<Option<IdMappings>, Refusal> {
     const FIELD: &str = "linux.security_context.namespace_options.userns_options";
     let Some(options) = options else {
         return Ok(None);
@@ -44,7 +35,7 @@ pub fn mappings(options: Option<&v1::UserNamespace>) -> Result<Option<UserMappin
                     "the mappings of users and groups must be the same",
                 ));
             }
-            Ok(Some(UserMappings {
+            Ok(Some(IdMappings {
                 uids: vec![uids],
                 gids: vec![gids],
             }))

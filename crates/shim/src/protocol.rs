@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use call::{
     Call, CreateContainer, ExternalRuntime, Rootfs, RuntimeChoice, SandboxSetup, ShmMount,
-    SignalTarget, StartExec, StreamFds, UserMappings,
+    SignalTarget, StartExec, StreamFds,
 };
 pub use frame::{DecodeError, Decoder, Frame, MAX_FDS, MAX_FRAME, encode};
 pub use reply::{

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use rubelet_cgroup_plan::{CgroupPath, ContainerCgroup, runtime_cgroup};
 use rubelet_cri::v1::{self, ContainerEventType};
-use rubelet_images::{IdMappings, Image, RootfsLayers};
+use rubelet_images::{Image, RootfsLayers};
 use rubelet_runtime_plan::{
     Refusal,
     cri_status::sandbox_metadata,
@@ -186,11 +186,7 @@ fn record(
 impl ContainerCreation {
     async fn make(&self) -> Result<()> {
         let (engine, container) = (&self.engine, &self.container);
-        let user = self.sandbox.record().namespaces.user.clone();
-        let mappings = user.map(|user| IdMappings {
-            uids: user.uids,
-            gids: user.gids,
-        });
+        let mappings = self.sandbox.record().namespaces.user.clone();
         let layers = engine
             .images
             .prepare_rootfs(&container.id, &self.image.id, mappings.as_ref())

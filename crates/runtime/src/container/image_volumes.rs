@@ -1,6 +1,6 @@
 //! The volumes that a container's image declares (`VOLUME`), created before the container.
 
-use rubelet_images::IdMappings;
+use rubelet_oci::IdMappings;
 use rubelet_runtime_plan::{container_spec::ImageVolume, image_volumes};
 
 use super::creation::ContainerCreation;

@@ -11,7 +11,7 @@ use rubelet_runtime_plan::{
     state::SandboxPhase,
 };
 use rubelet_shim::{
-    protocol::{Call, SandboxSetup, ShimReply, ShmMount, UserMappings},
+    protocol::{Call, SandboxSetup, ShimReply, ShmMount},
     spawn::{SpawnOptions, spawn},
 };
 
@@ -204,10 +204,7 @@ fn setup(engine: &Engine, sandbox: &Sandbox, plan: &SandboxPlan) -> SandboxSetup
             .into_iter()
             .filter_map(|(kind, wanted)| wanted.then_some(kind))
             .collect(),
-        user: plan.user.as_ref().map(|user| UserMappings {
-            uids: user.uids.clone(),
-            gids: user.gids.clone(),
-        }),
+        user: plan.user.clone(),
         hostname: plan.hostname.clone().unwrap_or_default(),
         sysctls,
         bind_net: plan.network.then(|| dir.netns()),

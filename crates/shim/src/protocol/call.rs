@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use rubelet_cgroup_plan::CgroupPath;
-use rubelet_oci::{IdMapping, NamespaceKind, Process};
+use rubelet_oci::{IdMappings, NamespaceKind, Process};
 use serde::{Deserialize, Serialize};
 
 /// One call. `id` is always the container's identifier.
@@ -107,7 +107,7 @@ pub struct SandboxSetup {
     /// shared by the pod's containers, with a pause process that reaps.
     pub namespaces: Vec<NamespaceKind>,
     /// A user namespace with these mappings.
-    pub user: Option<UserMappings>,
+    pub user: Option<IdMappings>,
     /// Host name, set in the pod's own UTS namespace.
     pub hostname: String,
     /// Kernel parameters, written inside of the pod's namespaces.
@@ -129,16 +129,6 @@ pub struct ShmMount {
     pub path: PathBuf,
     /// Its size.
     pub size_bytes: u64,
-}
-
-/// Mappings of a user namespace.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct UserMappings {
-    /// User IDs.
-    pub uids: Vec<IdMapping>,
-    /// Group IDs.
-    pub gids: Vec<IdMapping>,
 }
 
 /// The parameters of a container.

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use rubelet_cgroup_plan::CgroupPath;
+use rubelet_oci::{IdMapping, IdMappings};
 
 use super::*;
 use crate::ExitRecord;
@@ -38,7 +39,7 @@ fn from_agent_all() -> Vec<FromAgent> {
         Call::MakeSandbox(Box::new(SandboxSetup {
             id: "s".into(),
             namespaces: vec![rubelet_oci::NamespaceKind::Network],
-            user: Some(UserMappings::default()),
+            user: Some(IdMappings::default()),
             cgroup: Some(CgroupPath::parse("/pod").unwrap()),
             ..SandboxSetup::default()
         })),
@@ -206,6 +207,37 @@ fn messages_of_a_newer_shim_are_skipped_or_acknowledged() {
     let reply = from_shim(br#"{"reply":{"id":8,"answer":{"poem":{}}}}"#).unwrap();
     assert!(matches!(reply, Some(FromShim::Reply { id: 8, .. })));
     assert!(from_shim(b"[]").is_err());
+}
+
+#[test]
+fn the_message_of_a_user_namespace_keeps_its_form() {
+    let text = concat!(
+        r#"{"request":{"id":1,"call":{"make_sandbox":{"id":"s","user":"#,
+        r#"{"uids":[{"containerID":0,"hostID":65536,"size":65536}],"#,
+        r#""gids":[{"containerID":0,"hostID":131072,"size":65536}]}}}}}"#
+    );
+    let message = from_agent(text.as_bytes()).unwrap();
+    let DecodedMessage::Message(FromAgent::Request(Request {
+        call: Call::MakeSandbox(setup),
+        ..
+    })) = message
+    else {
+        panic!("{message:?}");
+    };
+    let range = |host_id| {
+        vec![IdMapping {
+            container_id: 0,
+            host_id,
+            size: 65536,
+        }]
+    };
+    let mappings = IdMappings {
+        uids: range(65536),
+        gids: range(131_072),
+    };
+    assert_eq!(setup.user.as_ref(), Some(&mappings));
+    let written = serde_json::to_string(&setup.user).unwrap();
+    assert!(text.contains(&written), "{written}");
 }
 
 #[test]

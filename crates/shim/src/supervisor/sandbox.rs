@@ -8,9 +8,7 @@ use std::{
 };
 
 use rubelet_base::ErrorChain;
-use rubelet_container::{
-    IdMappings, JoinedNamespaces, NamespaceOptions, PodNamespaces, make_namespaces,
-};
+use rubelet_container::{JoinedNamespaces, NamespaceOptions, PodNamespaces, make_namespaces};
 use rubelet_host::{CgroupFs, mount};
 use rubelet_oci::NamespaceKind;
 use rustix::mount::MountFlags;
@@ -51,10 +49,7 @@ impl Sandbox {
             ipc: has(NamespaceKind::Ipc),
             uts: has(NamespaceKind::Uts),
             pid: has(NamespaceKind::Pid),
-            user: setup.user.as_ref().map(|mappings| IdMappings {
-                uids: mappings.uids.clone(),
-                gids: mappings.gids.clone(),
-            }),
+            user: setup.user.clone(),
             hostname: setup.hostname.clone(),
             sysctls: setup.sysctls.clone(),
         };

@@ -2,8 +2,8 @@
 
 use std::{fs, fs::File, os::fd::AsRawFd as _, path::Path};
 
-use rubelet_oci::{IdMapping, Mount, Namespace, NamespaceKind, Spec};
-use rubelet_shim::protocol::{Call, RuntimeChoice, SandboxSetup, UserMappings};
+use rubelet_oci::{IdMapping, IdMappings, Mount, Namespace, NamespaceKind, Spec};
+use rubelet_shim::protocol::{Call, RuntimeChoice, SandboxSetup};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use crate::fixture::{Recipe, Shim, failure};
@@ -49,7 +49,7 @@ fn a_mount_that_does_not_answer_holds_up_its_own_container_only() {
         let mut shim = Shim::start(&name, RuntimeChoice::Embedded);
         let setup = SandboxSetup {
             id: "pod".into(),
-            user: user.then(|| UserMappings {
+            user: user.then(|| IdMappings {
                 uids: ids.clone(),
                 gids: ids.clone(),
             }),
