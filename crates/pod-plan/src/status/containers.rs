@@ -11,7 +11,9 @@ use crate::{
     actions::{
         Actions, init_exit_code, policy_of, restart_requested, restarts_all, should_restart,
     },
-    definition, image,
+    definition,
+    history::StepFailure,
+    image,
     observed::{ContainerPhase, Exit, ObservedContainer},
     probe::{ProbeKind, ProbeResult},
     snapshot::{PodSnapshot, Target},
@@ -101,16 +103,15 @@ impl StatusBuilder<'_> {
         status.restart_count = status
             .restart_count
             .max(old.map_or(0, |old| old.restart_count));
-        if kind != ContainerKind::Ephemeral || newest.is_none() {
-            wait_for_restart(
-                snapshot,
-                self.actions,
-                container,
-                newest,
-                kind.is_init(),
-                self.now,
-                &mut status,
-            );
+        let can_wait = kind != ContainerKind::Ephemeral || newest.is_none();
+        if can_wait
+            && let Some(wait) = self.restart_wait(container, newest, kind, &status.container_id)
+        {
+            let shown = waiting(&wait.reason, &wait.message);
+            let state = std::mem::replace(&mut status.state, shown);
+            if let ContainerState::Terminated(end) = state {
+                status.last_state = Some(end);
+            }
         }
         let running = newest.filter(|_| matches!(status.state, ContainerState::Running { .. }));
         status.started = match kind {
@@ -135,6 +136,67 @@ impl StatusBuilder<'_> {
         };
         status
     }
+
+    /// How a container that starts again is shown as waiting: with the reason of the last failed
+    /// start or of the crash back-off. `None` if its state is shown as it is. `container_id` is
+    /// that of its status.
+    fn restart_wait(
+        &self,
+        container: &Container,
+        newest: Option<&ObservedContainer>,
+        kind: ContainerKind,
+        container_id: &str,
+    ) -> Option<Waiting> {
+        let (snapshot, now) = (self.snapshot, self.now);
+        if !self.starts_containers() || !starts_again(snapshot, container, newest, kind) {
+            return None;
+        }
+        let history = snapshot.history.containers.get(&container.name);
+        let failure = history.and_then(|history| history.failure.as_ref());
+        let exit = newest.and_then(|found| found.phase.exit());
+        let crash = exit.and_then(|exit| {
+            let finished_at = exit.finished_at;
+            snapshot.history.crash_wait(container, finished_at, now)
+        });
+        let crash_until = crash.map(|(until, _)| until);
+        if let Some(failure) = failure
+            && shows_failure(failure, exit, crash_until, now)
+        {
+            let (reason, message) = image::shown(failure, &container.image, now);
+            return Some(Waiting { reason, message });
+        }
+        if let Some((_, delay)) = crash {
+            return Some(Waiting {
+                reason: CRASH_LOOP_BACK_OFF.into(),
+                message: crash_message(snapshot, container, delay),
+            });
+        }
+        let old = snapshot.published(&container.name)?;
+        let ContainerState::Waiting { reason, message } = &old.state else {
+            return None;
+        };
+        let keeps = keeps_shown_wait(reason, failure) && *old.container_id == *container_id;
+        keeps.then(|| Waiting {
+            reason: reason.clone(),
+            message: message.clone(),
+        })
+    }
+
+    /// Whether the pod starts containers one by one: it is not ending, and its containers are not
+    /// all restarted together.
+    fn starts_containers(&self) -> bool {
+        let snapshot = self.snapshot;
+        snapshot.target == Target::Run
+            && self.actions.pod_failure.is_none()
+            && !self.actions.restarting_all
+            && !snapshot.previous.is_some_and(|old| old.phase.is_terminal())
+    }
+}
+
+/// Reason and message of a container that waits.
+struct Waiting {
+    reason: Box<str>,
+    message: Box<str>,
 }
 
 /// The status of a container with a record in the runtime.
@@ -251,86 +313,48 @@ fn status_without_record(
     status
 }
 
-/// Shows a terminated container that will be restarted as waiting, with the reason of the last
-/// failed start or of the crash back-off; its termination moves to `lastState`.
-fn wait_for_restart(
+/// Whether another instance of a container starts, now or after a back-off.
+fn starts_again(
     snapshot: &PodSnapshot<'_>,
-    actions: &Actions,
     container: &Container,
     newest: Option<&ObservedContainer>,
-    is_init: bool,
+    kind: ContainerKind,
+) -> bool {
+    let Some(found) = newest else {
+        return true;
+    };
+    let Some(exit) = found.phase.exit() else {
+        return matches!(found.phase, ContainerPhase::Created);
+    };
+    // An init container that succeeded has completed; a sidecar never completes.
+    let completed = kind == ContainerKind::Init && !exit.failed();
+    let code = if kind.is_init() {
+        init_exit_code(exit)
+    } else {
+        exit.code
+    };
+    definition::container_changed(container, found)
+        || restart_requested(snapshot, &container.name)
+        || !completed && should_restart(container, snapshot.pod.spec.restart_policy, code)
+}
+
+/// Whether the failure of the last start is shown, not the crash back-off: a failed pull always,
+/// another failure if its back-off is the longer one.
+fn shows_failure(
+    failure: &StepFailure,
+    exit: Option<&Exit>,
+    crash_until: Option<Timestamp>,
     now: Timestamp,
-    status: &mut ContainerStatus,
-) {
-    if snapshot.target != Target::Run
-        || actions.pod_failure.is_some()
-        || actions.restarting_all
-        || snapshot.previous.is_some_and(|old| old.phase.is_terminal())
-    {
-        return;
-    }
-    let exit = newest.and_then(|found| found.phase.exit());
-    let restarts = match (newest, exit) {
-        (None, _) => true,
-        (Some(found), Some(exit)) => {
-            // An init container that succeeded has completed; a sidecar never completes.
-            let sidecar = container.restart_policy == Some(RestartPolicy::Always);
-            let counts = !is_init || sidecar || exit.failed();
-            let code = if is_init {
-                init_exit_code(exit)
-            } else {
-                exit.code
-            };
-            definition::container_changed(container, found)
-                || restart_requested(snapshot, &container.name)
-                || counts && should_restart(container, snapshot.pod.spec.restart_policy, code)
-        }
-        (Some(found), None) => matches!(found.phase, ContainerPhase::Created),
-    };
-    if !restarts {
-        return;
-    }
-    let failure = snapshot
-        .history
-        .containers
-        .get(&container.name)
-        .and_then(|history| history.failure.as_ref());
-    let crash = exit.and_then(|exit| {
-        snapshot
-            .history
-            .crash_wait(container, exit.finished_at, now)
-    });
-    let failed = failure.map(|failure| failure.reason.clone());
-    // The longer of two back-offs is shown.
-    let failure = failure.filter(|failure| {
-        let longer = crash.is_none_or(|(until, _)| until <= failure.retry_at());
-        image::is_pull_failure(&failure.reason)
-            || longer && (failure.waits_until(now).is_some() || exit.is_none())
-    });
-    let (reason, message) = match (failure, crash) {
-        (Some(failure), _) => image::shown(failure, &container.image, now),
-        (None, Some((_, delay))) => (
-            CRASH_LOOP_BACK_OFF.into(),
-            crash_message(snapshot, container, delay),
-        ),
-        // The back-off is over: the shown state stays until the next instance exists.
-        (None, None) => match snapshot.published(&container.name) {
-            Some(ContainerStatus {
-                container_id,
-                state: ContainerState::Waiting { reason, message },
-                ..
-            }) if (**reason == *CRASH_LOOP_BACK_OFF || failed.as_ref() == Some(reason))
-                && *container_id == status.container_id =>
-            {
-                (reason.clone(), message.clone())
-            }
-            _ => return,
-        },
-    };
-    let state = std::mem::replace(&mut status.state, waiting(&reason, &message));
-    if let ContainerState::Terminated(end) = state {
-        status.last_state = Some(end);
-    }
+) -> bool {
+    let longer = crash_until.is_none_or(|until| until <= failure.retry_at());
+    image::is_pull_failure(&failure.reason)
+        || longer && (failure.waits_until(now).is_some() || exit.is_none())
+}
+
+/// Whether the shown reason of a wait stays although its back-off is over: it does until the next
+/// instance exists.
+fn keeps_shown_wait(reason: &str, failure: Option<&StepFailure>) -> bool {
+    reason == CRASH_LOOP_BACK_OFF || failure.is_some_and(|failure| *failure.reason == *reason)
 }
 
 /// Waiting reason of a container in crash back-off.
