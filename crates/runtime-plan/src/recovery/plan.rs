@@ -82,88 +82,147 @@ fn end(
     }
 }
 
+/// What becomes of a container that has a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Disposition<'a> {
+    /// Its record is right.
+    Keep,
+    /// Its shim says that it runs.
+    MarkRunning {
+        /// Its first process.
+        pid: i32,
+        /// Start time, in nanoseconds since 1970.
+        started_at: i64,
+    },
+    /// Its shim says that it has exited.
+    MarkExited(&'a ExitRecord),
+    /// Its record says that it has exited, but processes of it may run.
+    Kill(&'static str),
+    /// No shim supervises it any more, or its shim contradicts its record.
+    KillAndMarkExited(&'static str),
+    /// Its record is removed.
+    Remove {
+        /// The reason.
+        why: &'static str,
+        /// Its shim knows it.
+        in_shim: bool,
+    },
+}
+
 fn container(found: &RecoveryInput<'_>, record: &ContainerRecord, steps: &mut RecoverySteps) {
     let decision = decision_of(found, &record.sandbox_id);
     let seen = found
         .shims
         .get(&record.sandbox_id)
         .and_then(|containers| containers.get(&record.id));
-    let gone = match (decision, record.phase) {
-        (RecoveryDecision::Discard(why), _) => Some(why),
-        (_, ContainerPhase::Creating) => Some("its creation was interrupted"),
-        (_, ContainerPhase::Removing) => Some("its removal was interrupted"),
-        _ => None,
+    let disposition = disposition(found, record, decision, seen);
+    container_steps(found, record, disposition, steps);
+}
+
+/// Decides from the decision about its sandbox, its record and what its shim says.
+fn disposition<'a>(
+    found: &RecoveryInput<'_>,
+    record: &ContainerRecord,
+    decision: RecoveryDecision,
+    seen: Option<&'a SeenContainer>,
+) -> Disposition<'a> {
+    const CONTRADICTION: &str = "its shim and its record disagree";
+    use ContainerPhase as Phase;
+    use RecoveryDecision::{Adopt, Discard, Stop};
+    use SeenContainer as Seen;
+
+    let remove = |why| Disposition::Remove {
+        why,
+        in_shim: decision == Adopt && seen.is_some(),
     };
-    if let Some(why) = gone {
-        if decision == RecoveryDecision::Adopt && seen.is_some() {
-            let (sandbox, container) = (record.sandbox_id.clone(), record.id.clone());
-            steps.add(
-                &record.sandbox_id,
-                RecoveryStep::DeleteInShim { sandbox, container },
-                why,
-            );
-        }
-        kill(found, record, why, steps);
-        steps.add(
-            &record.sandbox_id,
-            RecoveryStep::RemoveContainer {
-                container: record.id.clone(),
-            },
-            why,
-        );
-        return;
-    }
     match (decision, record.phase, seen) {
+        (Discard(why), _, _) => remove(why),
+        (Adopt | Stop(_), Phase::Creating, _) => remove("its creation was interrupted"),
+        (Adopt | Stop(_), Phase::Removing, _) => remove("its removal was interrupted"),
+
         // Processes that it left in a shared PID namespace are no longer supervised by a shim.
-        (RecoveryDecision::Stop(why), ContainerPhase::Exited, None) if was_ready(found, record) => {
-            kill(found, record, why, steps);
+        (Stop(why), Phase::Exited, None) if was_ready(found, record) => Disposition::Kill(why),
+        (Adopt | Stop(_), Phase::Exited, None | Some(Seen::Exited(_))) => Disposition::Keep,
+        (Adopt, Phase::Exited, Some(Seen::Created { .. } | Seen::Running { .. })) => {
+            Disposition::Kill(CONTRADICTION)
         }
-        (_, ContainerPhase::Exited, None | Some(SeenContainer::Exited(_))) => {}
-        (RecoveryDecision::Adopt, ContainerPhase::Created, Some(SeenContainer::Created { .. })) => {
+        (Stop(why), Phase::Exited, Some(Seen::Created { .. } | Seen::Running { .. })) => {
+            Disposition::Kill(why)
+        }
+
+        (Adopt, Phase::Created, Some(Seen::Created { .. })) => Disposition::Keep,
+        (Adopt, Phase::Running, Some(Seen::Running { pid, started_at }))
+            if (record.pid, record.started_at) == (*pid, *started_at) =>
+        {
+            Disposition::Keep
         }
         (
-            RecoveryDecision::Adopt,
-            ContainerPhase::Created | ContainerPhase::Running | ContainerPhase::Unknown,
-            Some(SeenContainer::Running { pid, started_at }),
-        ) => {
-            if (record.phase, record.pid, record.started_at)
-                != (ContainerPhase::Running, *pid, *started_at)
-            {
-                let step = RecoveryStep::MarkRunning {
-                    container: record.id.clone(),
-                    pid: *pid,
-                    started_at: *started_at,
-                };
-                let why = "its shim says that it runs";
-                steps.add(&record.sandbox_id, step, why);
-            }
+            Adopt,
+            Phase::Created | Phase::Running | Phase::Unknown,
+            Some(Seen::Running { pid, started_at }),
+        ) => Disposition::MarkRunning {
+            pid: *pid,
+            started_at: *started_at,
+        },
+        (Adopt, Phase::Created | Phase::Running | Phase::Unknown, Some(Seen::Exited(exit))) => {
+            Disposition::MarkExited(exit)
         }
-        (RecoveryDecision::Adopt, _, Some(SeenContainer::Exited(exit))) => {
-            steps.add(
-                &record.sandbox_id,
-                RecoveryStep::MarkExited {
-                    container: record.id.clone(),
-                    exit: exit.clone(),
-                },
-                "it exited while no runtime ran",
-            );
+        (Adopt, Phase::Running | Phase::Unknown, Some(Seen::Created { .. }))
+        | (Adopt, Phase::Created | Phase::Running | Phase::Unknown, None) => {
+            Disposition::KillAndMarkExited(CONTRADICTION)
         }
-        (decision, phase, _) => {
-            let why = match decision {
-                RecoveryDecision::Adopt => "its shim and its record disagree",
-                RecoveryDecision::Stop(why) | RecoveryDecision::Discard(why) => why,
+        (Stop(why), Phase::Created | Phase::Running | Phase::Unknown, _) => {
+            Disposition::KillAndMarkExited(why)
+        }
+    }
+}
+
+fn container_steps(
+    found: &RecoveryInput<'_>,
+    record: &ContainerRecord,
+    disposition: Disposition<'_>,
+    steps: &mut RecoverySteps,
+) {
+    let (sandbox, container) = (&record.sandbox_id, || record.id.clone());
+    match disposition {
+        Disposition::Keep => {}
+        Disposition::MarkRunning { pid, started_at } => {
+            let step = RecoveryStep::MarkRunning {
+                container: container(),
+                pid,
+                started_at,
             };
+            steps.add(sandbox, step, "its shim says that it runs");
+        }
+        Disposition::MarkExited(exit) => {
+            let step = RecoveryStep::MarkExited {
+                container: container(),
+                exit: exit.clone(),
+            };
+            steps.add(sandbox, step, "it exited while no runtime ran");
+        }
+        Disposition::Kill(why) => kill(found, record, why, steps),
+        Disposition::KillAndMarkExited(why) => {
             kill(found, record, why, steps);
-            if phase != ContainerPhase::Exited {
-                steps.add(
-                    &record.sandbox_id,
-                    RecoveryStep::MarkExited {
-                        container: record.id.clone(),
-                        exit: exit_or_unknown(found, record),
-                    },
-                    why,
-                );
+            let step = RecoveryStep::MarkExited {
+                container: container(),
+                exit: exit_or_unknown(found, record),
+            };
+            steps.add(sandbox, step, why);
+        }
+        Disposition::Remove { why, in_shim } => {
+            if in_shim {
+                let step = RecoveryStep::DeleteInShim {
+                    sandbox: sandbox.clone(),
+                    container: container(),
+                };
+                steps.add(sandbox, step, why);
             }
+            kill(found, record, why, steps);
+            let step = RecoveryStep::RemoveContainer {
+                container: container(),
+            };
+            steps.add(sandbox, step, why);
         }
     }
 }
