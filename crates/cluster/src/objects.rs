@@ -23,6 +23,7 @@ mod maintenance;
 mod object_key;
 mod object_refs;
 mod read;
+mod read_error;
 mod records;
 mod service_env;
 mod services;
@@ -44,7 +45,7 @@ use rubelet_api::{
     objects::{PodObjects, Token},
     pod::Pod,
 };
-use rubelet_base::PodUid;
+use rubelet_base::{ErrorChain, PodUid};
 use rubelet_kube::Client;
 use rubelet_node_state::{
     clock::Clock,
@@ -64,6 +65,7 @@ use self::{
     cached_object::Content,
     files::{FileKey, Files},
     object_key::ObjectKey,
+    read_error::ObjectReadError,
     shared::ObjectsInner,
 };
 
@@ -187,11 +189,12 @@ impl ClusterObjects {
 
     async fn volumes(&self, pod: &Arc<Pod>) -> Result<PodObjects, HostError> {
         let reads = pod.spec.volumes.iter().map(|volume| async move {
-            let failed = |message: String| HostError {
+            let failed = |error: ObjectReadError| HostError {
                 reason: FAILED_MOUNT,
                 message: format!(
-                    "MountVolume.SetUp failed for volume {:?} : {message}",
-                    volume.name
+                    "MountVolume.SetUp failed for volume {:?} : {}",
+                    volume.name,
+                    ErrorChain(&error)
                 ),
             };
             let mut found = PodObjects::default();
@@ -220,10 +223,7 @@ impl ClusterObjects {
         pod: &Arc<Pod>,
         container: &Container,
     ) -> Result<PodObjects, HostError> {
-        let failed = |message| HostError {
-            reason: CONFIG_ERROR,
-            message,
-        };
+        let failed = |error: ObjectReadError| HostError::new(CONFIG_ERROR, &error);
         let services = self.shared.service_variables(pod).await.map_err(failed)?;
         let mut found = PodObjects {
             services,
@@ -235,14 +235,17 @@ impl ClusterObjects {
         Ok(found)
     }
 
-    async fn read_into(&self, into: &mut PodObjects, keys: Vec<ObjectKey>) -> Result<(), String> {
+    async fn read_into(
+        &self,
+        into: &mut PodObjects,
+        keys: Vec<ObjectKey>,
+    ) -> Result<(), ObjectReadError> {
         let reads = keys.into_iter().map(|key| async {
             let read = self.shared.read(&key).await;
             (key, read)
         });
         for (key, read) in join_all(reads).await {
-            let object = read.map_err(|error| error.to_string())?;
-            match object.map(|object| object.content) {
+            match read?.map(|object| object.content) {
                 Some(Content::ConfigMap(map)) => {
                     into.config_maps.insert(key.name, map);
                 }
@@ -321,7 +324,7 @@ impl ObjectSource for ClusterObjects {
                     Content::ConfigMap(_) => None,
                 },
                 Ok(None) => Some(format!("secret {:?} not found", key.name)),
-                Err(error) => Some(error.to_string()),
+                Err(error) => Some(ErrorChain(&error).to_string()),
             };
             if let Some(problem) = problem {
                 warn!(pod = %pod.name, secret = %key.name, problem, "Cannot use an image pull secret");
@@ -350,10 +353,7 @@ impl ObjectSource for ClusterObjects {
 
     async fn runtime_handler(&self, class: &str) -> Result<String, HostError> {
         let handler = self.shared.handler(class).await;
-        let handler = handler.map_err(|message| HostError {
-            reason: FAILED_SANDBOX,
-            message,
-        })?;
+        let handler = handler.map_err(|error| HostError::new(FAILED_SANDBOX, &error))?;
         self.shared.flush().await;
         Ok(handler)
     }

@@ -14,6 +14,7 @@ use super::{
     files::FileKey,
     object_refs::{TokenRequest, is_name},
     read::STALE_FALLBACK,
+    read_error::ObjectReadError,
     records::AccountRecord,
     shared::ObjectsInner,
     tokens::retry_past_cache_lag,
@@ -33,10 +34,13 @@ pub(super) fn token_request(uid: &str, audience: &str) -> TokenRequest {
 
 impl ObjectsInner {
     /// The pod's current service account, or the last known one while the API server is unreachable.
-    pub(super) async fn service_account(&self, pod: &Pod) -> Result<ServiceAccount, String> {
+    pub(super) async fn service_account(
+        &self,
+        pod: &Pod,
+    ) -> Result<ServiceAccount, ObjectReadError> {
         let name = &*pod.spec.service_account;
         if !is_name(name) {
-            return Err(format!("serviceaccounts {name:?} not found"));
+            return Err(ObjectReadError::ServiceAccountNotFound(name.to_owned()));
         }
         let namespace = &pod.name.namespace;
         let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}");
@@ -52,7 +56,7 @@ impl ObjectsInner {
             Ok(wire) => {
                 let account = wire.account();
                 if account.uid.is_empty() {
-                    return Err(format!("serviceaccounts {name:?} has no UID"));
+                    return Err(ObjectReadError::ServiceAccountWithoutUid(name.to_owned()));
                 }
                 self.keep_account(pod, &account);
                 Ok(account)
@@ -64,7 +68,7 @@ impl ObjectsInner {
                     warn!(pod = %pod.name, account = name, error = %ErrorChain(&error), "Cannot get a service account from the API server; using the last known version");
                     return Ok(old);
                 }
-                Err(ErrorChain(&error).to_string())
+                Err(error.into())
             }
         }
     }

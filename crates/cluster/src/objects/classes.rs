@@ -8,6 +8,7 @@ use super::{
     files::FileKey,
     object_refs::is_name,
     read::WATCH_SYNC_TIMEOUT,
+    read_error::ObjectReadError,
     records::ClassesRecord,
     shared::ObjectsInner,
     watch_cache::{never, weak_callback},
@@ -29,7 +30,7 @@ impl ObjectsInner {
     }
 
     /// The handler of a class, or an error in the kubelet's words.
-    pub(super) async fn handler(self: &Arc<Self>, class: &str) -> Result<String, String> {
+    pub(super) async fn handler(self: &Arc<Self>, class: &str) -> Result<String, ObjectReadError> {
         if !is_name(class) {
             return Err(not_found(class));
         }
@@ -37,9 +38,7 @@ impl ObjectsInner {
         if !self.classes.is_read_within(WATCH_SYNC_TIMEOUT).await {
             self.load_classes(class).await;
             if !self.classes.view().read {
-                return Err(format!(
-                    "failed to lookup RuntimeClass {class}: timed out waiting for the condition"
-                ));
+                return Err(ObjectReadError::RuntimeClassNotRead(class.to_owned()));
             }
         }
         let key = ("".into(), class.into());
@@ -75,6 +74,6 @@ impl ObjectsInner {
     }
 }
 
-fn not_found(class: &str) -> String {
-    format!("runtimeclass.node.k8s.io {class:?} not found")
+fn not_found(class: &str) -> ObjectReadError {
+    ObjectReadError::RuntimeClassNotFound(class.to_owned())
 }

@@ -13,7 +13,7 @@ use std::{
 use aws_lc_rs::digest::{SHA256, digest};
 use rubelet_api::container::ObjectKind;
 use rubelet_base::{ErrorChain, PodUid};
-use rubelet_store::{Loaded, Record, Stored};
+use rubelet_store::{Loaded, Record, RemoveError, SaveError, Stored};
 use tokio::{sync::OnceCell, task::spawn_blocking};
 use tracing::warn;
 
@@ -132,7 +132,9 @@ impl Files {
                 return;
             }
             for (key, content) in files {
-                this.write_one(&key, content.as_ref(), &sealing);
+                if let Err(error) = this.write_one(&key, content.as_ref(), &sealing) {
+                    warn!(error = %ErrorChain(&error), "Cannot store the objects that pods use; pods cannot start from them after a reboot");
+                }
             }
         });
         if let Err(error) = written.await
@@ -176,42 +178,48 @@ impl Files {
         fs::set_permissions(&self.directory, Permissions::from_mode(0o700))
     }
 
-    fn write_one(&self, key: &FileKey, content: Option<&FileContent>, sealing: &Sealing) {
+    fn write_one(
+        &self,
+        key: &FileKey,
+        content: Option<&FileContent>,
+        sealing: &Sealing,
+    ) -> Result<(), FileError> {
         let path = self.directory.join(key.name());
         let is_kept = !key.is_secret() || matches!(sealing, Sealing::Kept { .. });
-        let result = match content.filter(|_| is_kept) {
+        match content.filter(|_| is_kept) {
             Some(FileContent::Object(record)) if key.is_secret() => {
-                save_sealed(path, record, sealing)
+                save_sealed(path, record, sealing)?;
             }
-            Some(FileContent::Object(record)) => save(&Record::at(path), record),
-            Some(FileContent::Tokens(record)) => save_sealed(path, record, sealing),
-            Some(FileContent::Services(record)) => save(&Record::at(path), record),
-            Some(FileContent::Classes(record)) => save(&Record::at(path), record),
+            Some(FileContent::Object(record)) => save(&Record::at(path), record)?,
+            Some(FileContent::Tokens(record)) => save_sealed(path, record, sealing)?,
+            Some(FileContent::Services(record)) => save(&Record::at(path), record)?,
+            Some(FileContent::Classes(record)) => save(&Record::at(path), record)?,
             // Most pods leave nothing, and a removal waits for the disk.
-            None if matches!(path.try_exists(), Ok(false)) => Ok(()),
-            None => Record::<ObjectRecord>::at(path)
-                .remove()
-                .map_err(|error| ErrorChain(&error).to_string()),
-        };
-        if let Err(error) = result {
-            warn!(
-                error,
-                "Cannot store the objects that pods use; pods cannot start from them after a reboot"
-            );
+            None if matches!(path.try_exists(), Ok(false)) => {}
+            None => Record::<ObjectRecord>::at(path).remove()?,
         }
+        Ok(())
     }
 }
 
-fn save_sealed<T: Stored>(path: PathBuf, value: &T, sealing: &Sealing) -> Result<(), String> {
+/// Why a file is not as it should be.
+#[derive(Debug, thiserror::Error)]
+enum FileError {
+    /// It can't be written.
+    #[error(transparent)]
+    Save(#[from] SaveError),
+    /// It can't be removed.
+    #[error(transparent)]
+    Remove(#[from] RemoveError),
+}
+
+fn save_sealed<T: Stored>(path: PathBuf, value: &T, sealing: &Sealing) -> Result<(), SaveError> {
     match sealing.record(path) {
         Some(record) => save(&record, value),
         None => Ok(()),
     }
 }
 
-fn save<T: Stored>(record: &Record<T>, value: &T) -> Result<(), String> {
-    let saved = record.save(value);
-    saved
-        .map(drop)
-        .map_err(|error| ErrorChain(&error).to_string())
+fn save<T: Stored>(record: &Record<T>, value: &T) -> Result<(), SaveError> {
+    record.save(value).map(drop)
 }

@@ -13,6 +13,7 @@ use super::{
     cached_object::{CachedObject, Object},
     files::FileKey,
     object_key::ObjectKey,
+    read_error::ObjectReadError,
     records::ObjectRecord,
     shared::ObjectsInner,
     wire,
@@ -25,29 +26,15 @@ pub(super) const STALE_FALLBACK: Duration = Duration::from_secs(5);
 /// `Cache`: how long an object counts as fresh, unless the node object specifies it.
 const DEFAULT_TTL: Duration = Duration::from_secs(60);
 
-/// Why an object cannot be read, in the kubelet's words.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ReadError {
-    /// The pod that wants it is not tracked.
-    #[error("object {:?}/{:?} not registered", .0.namespace, .0.name)]
-    NotRegistered(ObjectKey),
-    /// The watch has no answer.
-    #[error("failed to sync {0} cache: timed out waiting for the condition")]
-    NotRead(&'static str),
-    /// The API server refuses.
-    #[error("{0}")]
-    Refused(String),
-}
-
 impl ObjectsInner {
     /// The current object; `None` if it does not exist.
     pub(super) async fn read(
         self: &Arc<Self>,
         key: &ObjectKey,
-    ) -> Result<Option<Object>, ReadError> {
+    ) -> Result<Option<Object>, ObjectReadError> {
         let cached = self
             .cached(key)
-            .ok_or_else(|| ReadError::NotRegistered(key.clone()))?;
+            .ok_or_else(|| ObjectReadError::NotRegistered(key.clone()))?;
         cached.state().used_at = Instant::now();
         if self.detection != ChangeDetection::Watch {
             return self.fetch(&cached).await;
@@ -63,20 +50,20 @@ impl ObjectsInner {
         cached.state().wake_when_read = true;
         self.load(&cached).await;
         if !cached.cache.view().read {
-            return Err(ReadError::NotRead(key.word()));
+            return Err(ObjectReadError::NotRead(key.word()));
         }
         match self.get(&cached).await {
             Ok(()) => Ok(cached.value()),
             Err(error) if error.is_transient() => Ok(self.old(&cached, &error)),
             Err(error) => {
                 debug!(object = %key.path(), error = %ErrorChain(&error), "Cannot read an object");
-                Err(ReadError::NotRead(key.word()))
+                Err(ObjectReadError::NotRead(key.word()))
             }
         }
     }
 
     /// Without a watch: what was read lately, else the API server's answer.
-    async fn fetch(&self, cached: &CachedObject) -> Result<Option<Object>, ReadError> {
+    async fn fetch(&self, cached: &CachedObject) -> Result<Option<Object>, ObjectReadError> {
         let fetched_at = cached.state().fetched_at;
         if self.detection == ChangeDetection::Cache
             && fetched_at.is_some_and(|at| self.is_fresh(at))
@@ -93,12 +80,12 @@ impl ObjectsInner {
                 if cached.cache.view().read {
                     return Ok(self.old(cached, &error));
                 }
-                Err(ReadError::Refused(ErrorChain(&error).to_string()))
+                Err(error.into())
             }
             Err(_) if self.detection == ChangeDetection::Cache && fetched_at.is_some() => {
                 Ok(cached.value())
             }
-            Err(error) => Err(ReadError::Refused(ErrorChain(&error).to_string())),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -9,6 +9,7 @@ use rubelet_kube::WatchTarget;
 use super::{
     files::FileKey,
     read::WATCH_SYNC_TIMEOUT,
+    read_error::ObjectReadError,
     records::ServicesRecord,
     service_env::{Service, variables},
     shared::{ObjectsInner, ObjectsState, TrackedPod},
@@ -18,9 +19,6 @@ use super::{
 
 /// The service that every container gets.
 const MASTER: (&str, &str) = ("default", "kubernetes");
-
-/// Upstream's message for a pod that waits.
-const NOT_READ: &str = "services have not yet been read at least once, cannot construct envvars";
 
 impl ObjectsInner {
     /// Watches the services that the pod needs.
@@ -44,7 +42,7 @@ impl ObjectsInner {
     pub(super) async fn service_variables(
         self: &Arc<Self>,
         pod: &Pod,
-    ) -> Result<Vec<(String, String)>, String> {
+    ) -> Result<Vec<(String, String)>, ObjectReadError> {
         self.watch_services(pod);
         let links = pod.spec.enable_service_links;
         let all = links || self.services.runs();
@@ -58,7 +56,7 @@ impl ObjectsInner {
             self.state().wake_when_services_read = true;
             self.load_services(cache).await;
             if !cache.view().read {
-                return Err(NOT_READ.to_owned());
+                return Err(ObjectReadError::ServicesNotRead);
             }
         }
         Ok(variables(of_namespace(

@@ -14,6 +14,7 @@ use super::{
     files::FileKey,
     object_refs::{TokenRequest, is_name},
     read::STALE_FALLBACK,
+    read_error::ObjectReadError,
     records::{HeldToken, TokensRecord},
     shared::{ObjectsInner, TrackedPod},
     token_rules::by_own_clock,
@@ -53,12 +54,14 @@ where
 
 impl ObjectsInner {
     /// A token that is valid now; an old one only while the API server is unreachable.
-    pub(super) async fn token(&self, pod: &Pod, request: &TokenRequest) -> Result<Token, String> {
+    pub(super) async fn token(
+        &self,
+        pod: &Pod,
+        request: &TokenRequest,
+    ) -> Result<Token, ObjectReadError> {
         let account = account(pod);
         if !is_name(account) {
-            return Err(format!(
-                "failed to fetch token: serviceaccounts {account:?} not found"
-            ));
+            return Err(ObjectReadError::TokenAccountNotFound(account.to_owned()));
         }
         self.load_tokens(pod).await;
         let now = self.clock.now();
@@ -81,17 +84,16 @@ impl ObjectsInner {
                 self.keep(pod, request, token);
                 Ok(Token(answer.status.token.into()))
             }
-            (Err(error), None) => Err(format!("failed to fetch token: {}", ErrorChain(&error))),
+            (Err(error), None) => Err(ObjectReadError::Token(error)),
             (Err(error), Some((old, _))) => {
                 if old.expires_at <= now && !error.is_transient() {
-                    return Err(format!(
-                        "token {:?}/{:?}/{:?}/{} expired and refresh failed: {}",
-                        account,
-                        pod.name.namespace,
-                        request.audience,
-                        request.seconds,
-                        ErrorChain(&error)
-                    ));
+                    return Err(ObjectReadError::TokenExpired {
+                        token: format!(
+                            "{:?}/{:?}/{:?}/{}",
+                            account, pod.name.namespace, request.audience, request.seconds
+                        ),
+                        source: error,
+                    });
                 }
                 warn!(pod = %pod.name, audience = %request.audience, expires_at = %old.expires_at, error = %ErrorChain(&error), "Cannot refresh a service account token; using the old one");
                 self.note_tried(pod, request);
