@@ -6,6 +6,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
     process::Command,
+    sync::Arc,
     time::Duration,
 };
 
@@ -15,6 +16,7 @@ use jiff::Timestamp;
 use rubelet_base::ErrorChain;
 use tokio::{sync::Mutex, task::JoinHandle, time::Instant};
 
+pub use self::exec::ExecPluginError;
 use crate::{
     clock::WallClock,
     config::{Credential, ExecPlugin, IdentitySource},
@@ -23,7 +25,7 @@ use crate::{
 };
 
 /// Why there is nothing to identify with. No text in it is a secret.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum CredentialError {
     /// A file can't be used.
     #[error("{}: {problem}", path.display())]
@@ -34,12 +36,12 @@ pub enum CredentialError {
         problem: String,
     },
     /// A plugin gave no credentials.
-    #[error("credential plugin {command:?}: {problem}")]
+    #[error("credential plugin {command:?}")]
     Exec {
         /// The program.
         command: String,
-        /// The error.
-        problem: String,
+        /// The error. Shared: it is returned again until the plugin is started again.
+        source: Arc<ExecPluginError>,
     },
     /// A token or password that no header can carry.
     #[error("invalid character in the {0}")]
@@ -83,7 +85,7 @@ struct CredentialState {
     expires: Option<Timestamp>,
     failed: Option<(Instant, CredentialError)>,
     /// A plugin that runs: a caller that stops waiting leaves it to the next one.
-    running: Option<JoinHandle<Result<exec::PluginCredentials, String>>>,
+    running: Option<JoinHandle<Result<exec::PluginCredentials, ExecPluginError>>>,
     /// When the certificate's files were read, and a hash of what they held.
     looked: Option<Instant>,
     pair: Option<u64>,
@@ -245,17 +247,15 @@ impl Credentials {
         let start = || tokio::spawn(exec::run(plugin.clone(), self.before_plugin));
         let joined = state.running.get_or_insert_with(start).await;
         state.running = None;
-        let printed = joined.unwrap_or_else(|error| Err(error.to_string()));
+        let printed = joined.unwrap_or_else(|error| Err(error.into()));
         let printed = printed.and_then(|printed| {
             let header = printed.token.as_ref().map(bearer).transpose();
-            let header = header.map_err(|error| error.to_string())?;
+            let header = header.map_err(|_| ExecPluginError::TokenCharacters)?;
             if let Some((certificate, key)) = &printed.pair {
                 let print = fingerprint(&(certificate, key));
                 if state.pair != Some(print) {
-                    let set = self
-                        .identity
-                        .set_pem(certificate.as_bytes(), key.as_bytes());
-                    set.map_err(|error| ErrorChain(&error).to_string())?;
+                    self.identity
+                        .set_pem(certificate.as_bytes(), key.as_bytes())?;
                     state.pair = Some(print);
                     state.generation += 1;
                     // Before the first request there is no connection that shows another one.
@@ -275,9 +275,11 @@ impl Credentials {
                 }
                 Ok(())
             }
-            Err(problem) => {
-                let command = plugin.command.display().to_string();
-                let error = CredentialError::Exec { command, problem };
+            Err(error) => {
+                let error = CredentialError::Exec {
+                    command: plugin.command.display().to_string(),
+                    source: Arc::new(error),
+                };
                 state.failed = Some((Instant::now(), error.clone()));
                 Err(error)
             }

@@ -57,7 +57,7 @@ pub use config::{
     ClientConfig, Connector, Credential, ExecPlugin, ExecVersion, IdentitySource, Proxy, Roots,
     Stream,
 };
-pub use credentials::CredentialError;
+pub use credentials::{CredentialError, ExecPluginError};
 pub use error::{ApiError, BodyError};
 pub use identity::{ClientIdentity, IdentityError};
 pub use limit::TokenBucket;
@@ -66,6 +66,6 @@ pub use observer::{IgnoreRequests, RequestObserver};
 pub use options::ClientOptions;
 pub use secret::Secret;
 pub use server_url::{ServerUrl, ServerUrlError};
-pub use transport::{RootsError, TransportError};
+pub use transport::{ProxyConnectError, RootsError, TransportError};
 pub use unreadable::{ObjectName, UnreadableObject, UnreadableObjects};
 pub use watch::{Change, WatchTarget, Watcher};

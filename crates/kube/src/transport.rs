@@ -31,12 +31,12 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-pub use self::tls::RootsError;
 pub(crate) use self::{body::ResponseBody, dial::SetupError, proxy::ProxyError};
 use self::{
     dial::{Dialed, Dialer},
     http2::{Connection, ConnectionPool, StreamGuard},
 };
+pub use self::{proxy::ProxyConnectError, tls::RootsError};
 use crate::{config::ClientConfig, identity::ClientIdentity, server_url::ServerUrl};
 
 /// Why there is no connection, or no longer.
@@ -65,14 +65,14 @@ pub enum TransportError {
     #[error("connecting took longer than {0}s")]
     Slow(u64),
     /// The proxy rejected the CONNECT request.
-    #[error("proxy {proxy} cannot connect to {target}: {problem}")]
+    #[error("proxy {proxy} cannot connect to {target}")]
     Proxy {
         /// The proxy, without password.
         proxy: String,
         /// The requested server.
         target: String,
-        /// Its response.
-        problem: String,
+        /// The failed request to it.
+        source: ProxyConnectError,
     },
     /// The TLS handshake failed, mostly because of one of the certificates.
     #[error("the TLS handshake with {host} failed{advice}")]

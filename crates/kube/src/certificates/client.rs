@@ -358,9 +358,7 @@ impl ClientCertificate {
 /// Reads a bootstrap kubeconfig before each request: its token may have been replaced.
 fn bootstrap_client(path: PathBuf, options: ClientOptions) -> Bootstrap {
     Box::new(move || {
-        let config = Kubeconfig::load(&path)
-            .and_then(|file| file.client_config(None))
-            .map_err(|error| ErrorChain(&error).to_string())?;
-        Client::new(config, options.clone()).map_err(|error| ErrorChain(&error).to_string())
+        let config = Kubeconfig::load(&path)?.client_config(None)?;
+        Ok(Client::new(config, options.clone())?)
     })
 }

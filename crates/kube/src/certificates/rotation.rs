@@ -9,8 +9,9 @@ use super::rules::{
 };
 use super::signing::{CsrSubmission, SigningError};
 use super::store::{PairStore, StoreError};
-use crate::Client;
 use crate::clock::WallClock;
+use crate::kubeconfig::KubeconfigError;
+use crate::{Client, ClientError};
 use jiff::Timestamp;
 use rubelet_base::{Backoff, ErrorChain};
 use std::convert::Infallible;
@@ -21,7 +22,21 @@ use tokio::sync::watch;
 const MAX_SLEEP: Duration = Duration::from_secs(3600);
 
 /// Makes the client of a bootstrap kubeconfig, which is read again each time: its token may have been replaced.
-pub(super) type Bootstrap = Box<dyn Fn() -> Result<Client, String> + Send + Sync>;
+pub(super) type Bootstrap = Box<dyn Fn() -> Result<Client, CsrClientError> + Send + Sync>;
+
+/// Why no client can create a CertificateSigningRequest.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CsrClientError {
+    /// The bootstrap kubeconfig can't be used.
+    #[error(transparent)]
+    Kubeconfig(#[from] KubeconfigError),
+    /// The bootstrap kubeconfig leads to no client.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The node has none, and there is no bootstrap kubeconfig.
+    #[error("no client for certificate requests")]
+    NoClient,
+}
 
 /// The clients that can create a CertificateSigningRequest.
 pub(super) struct CsrClients {
@@ -32,12 +47,12 @@ pub(super) struct CsrClients {
 }
 
 impl CsrClients {
-    fn client(&self, has_certificate: bool) -> Result<Client, String> {
+    fn client(&self, has_certificate: bool) -> Result<Client, CsrClientError> {
         match (&self.own, &self.bootstrap) {
             (Some(own), None) => Ok(own.clone()),
             (Some(own), _) if has_certificate => Ok(own.clone()),
             (_, Some(bootstrap)) => bootstrap(),
-            (None, None) => Err("no client for certificate requests".to_owned()),
+            (None, None) => Err(CsrClientError::NoClient),
         }
     }
 }
@@ -49,8 +64,8 @@ enum RotationError {
     Signing(#[from] SigningError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("{0}")]
-    Client(String),
+    #[error(transparent)]
+    Client(#[from] CsrClientError),
 }
 
 /// One certificate, and all that is needed to replace it.
@@ -219,8 +234,7 @@ impl Rotation {
         let valid = |current: &Certificate| is_valid(current.expires(), now);
         let client = self
             .clients
-            .client(self.current.as_ref().is_some_and(valid))
-            .map_err(RotationError::Client)?;
+            .client(self.current.as_ref().is_some_and(valid))?;
         let key = self.store.pending_key()?;
         let asking = CsrSubmission {
             client: &client,

@@ -173,10 +173,10 @@ impl Dialer {
             format!("{host}:{port}")
         };
         let asked = proxy.ask(&mut stream, &target).await;
-        asked.map_err(|problem| TransportError::Proxy {
+        asked.map_err(|source| TransportError::Proxy {
             proxy: proxy.to_string(),
             target,
-            problem,
+            source,
         })?;
         Ok(stream)
     }

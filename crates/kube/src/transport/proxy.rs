@@ -1,6 +1,6 @@
 //! The HTTP proxy on the way to the server: which one, and the request to it.
 
-use std::{fmt, net::IpAddr};
+use std::{fmt, io, net::IpAddr};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::Uri;
@@ -20,6 +20,20 @@ pub(crate) enum ProxyError {
     /// A proxy on the way to a server without TLS.
     #[error("a proxy is supported for https servers only")]
     PlainServer,
+}
+
+/// Why a proxy made no connection to the server.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyConnectError {
+    /// The connection to the proxy broke.
+    #[error(transparent)]
+    Broken(#[from] io::Error),
+    /// Its response does not end.
+    #[error("its response is too long")]
+    TooLong,
+    /// It refused: the first line of its response.
+    #[error("it responded {0:?}")]
+    Refused(String),
 }
 
 /// A proxy that supports `CONNECT`.
@@ -94,7 +108,11 @@ impl HttpProxy {
     }
 
     /// Requests a connection to `target`. Afterwards the stream is that connection.
-    pub(super) async fn ask(&self, stream: &mut dyn Stream, target: &str) -> Result<(), String> {
+    pub(super) async fn ask(
+        &self,
+        stream: &mut dyn Stream,
+        target: &str,
+    ) -> Result<(), ProxyConnectError> {
         let mut request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n");
         if let Some(authorization) = &self.authorization {
             request.push_str("Proxy-Authorization: ");
@@ -102,21 +120,20 @@ impl HttpProxy {
             request.push_str("\r\n");
         }
         request.push_str("\r\n");
-        let broken = |error: std::io::Error| error.to_string();
-        stream.write_all(request.as_bytes()).await.map_err(broken)?;
+        stream.write_all(request.as_bytes()).await?;
         let mut answer = Vec::new();
         while !answer.ends_with(b"\r\n\r\n") {
             if answer.len() == MAX_ANSWER {
-                return Err("its response is too long".to_owned());
+                return Err(ProxyConnectError::TooLong);
             }
             // Byte by byte, because what follows is no longer the proxy's.
-            answer.push(stream.read_u8().await.map_err(broken)?);
+            answer.push(stream.read_u8().await?);
         }
         let answer = String::from_utf8_lossy(&answer);
         let first = answer.lines().next().unwrap_or_default();
         match first.split(' ').nth(1) {
             Some(code) if code.len() == 3 && code.starts_with('2') => Ok(()),
-            _ => Err(format!("it responded {first:?}")),
+            _ => Err(ProxyConnectError::Refused(first.to_owned())),
         }
     }
 }
