@@ -4,11 +4,12 @@ use std::{
     fmt, fs,
     io::{self, Read, Write},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, ExitStatus, Stdio},
     thread,
 };
 
 use parking_lot::Mutex;
+use rubelet_base::ErrorChain;
 use rubelet_host::open_files::limit_as_before;
 use rubelet_runtime_plan::profile::{APPARMOR_DEFAULT, apparmor_default_text};
 use rustix::{
@@ -118,12 +119,12 @@ pub(crate) fn profiles_with_own() -> AppArmorProfiles {
         *own = Some(with_own(&found) && denies_families());
         match loaded {
             Ok(()) => {}
-            Err(why) if with_own(&found) => tracing::warn!(
-                why,
+            Err(error) if with_own(&found) => tracing::warn!(
+                why = %ErrorChain(&error),
                 "Failed to reload the AppArmor profile {APPARMOR_DEFAULT}; the profile that an earlier start loaded stays in use"
             ),
-            Err(why) => tracing::warn!(
-                why,
+            Err(error) => tracing::warn!(
+                why = %ErrorChain(&error),
                 "Failed to load the AppArmor profile {APPARMOR_DEFAULT}; containers that request no profile run unconfined"
             ),
         }
@@ -159,26 +160,57 @@ fn denies_families() -> bool {
     })
 }
 
-fn load(root: &Path) -> Result<(), String> {
+/// Why the runtime's own profile is not loaded.
+#[derive(Debug, thiserror::Error)]
+enum LoadError {
+    /// The machine can't load it.
+    #[error("{0}")]
+    Obstacle(ProfileObstacle),
+    /// The parser is gone.
+    #[error("apparmor_parser: executable file not found")]
+    NoParser,
+    /// The parser failed.
+    #[error("{} failed", parser.display())]
+    Parser {
+        parser: PathBuf,
+        source: ParserError,
+    },
+}
+
+/// Why the parser did not load the profile.
+#[derive(Debug, thiserror::Error)]
+enum ParserError {
+    /// It can't be started, or not be waited for.
+    #[error(transparent)]
+    Process(#[from] io::Error),
+    /// It hangs.
+    #[error("it did not exit within {} s", PARSER_TIMEOUT.tv_sec)]
+    TimedOut,
+    /// It failed, with this standard error.
+    #[error("{status}: {stderr}")]
+    Failed { status: ExitStatus, stderr: String },
+}
+
+fn load(root: &Path) -> Result<(), LoadError> {
     if let Some(why) = obstacle(root) {
-        return Err(why.to_string());
+        return Err(LoadError::Obstacle(why));
     }
-    let parser = find_program(PARSER).ok_or("apparmor_parser: executable file not found")?;
-    run(&parser).map_err(|why| format!("{} failed: {why}", parser.display()))?;
+    let parser = find_program(PARSER).ok_or(LoadError::NoParser)?;
+    if let Err(source) = run(&parser) {
+        return Err(LoadError::Parser { parser, source });
+    }
     tracing::info!("Loaded the AppArmor profile {APPARMOR_DEFAULT}");
     Ok(())
 }
 
-fn run(parser: &PathBuf) -> Result<(), String> {
-    let text = |error: io::Error| error.to_string();
+fn run(parser: &PathBuf) -> Result<(), ParserError> {
     let mut command = Command::new(parser);
     let mut child = limit_as_before(&mut command)
         .args(["--replace", "--skip-cache", "--quiet"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
-        .spawn()
-        .map_err(text)?;
+        .spawn()?;
     let mut ended = || -> io::Result<bool> {
         if let Some(mut stdin) = child.stdin.take() {
             // The profile fits into a pipe's buffer, so this cannot block. A parser that does not
@@ -194,12 +226,9 @@ fn run(parser: &PathBuf) -> Result<(), String> {
         // An unreaped child keeps its PID, so the signal cannot hit another process.
         let _ = child.kill();
     }
-    let status = child.wait().map_err(text)?;
-    if !ended.map_err(text)? {
-        return Err(format!(
-            "it did not exit within {} s",
-            PARSER_TIMEOUT.tv_sec
-        ));
+    let status = child.wait()?;
+    if !ended? {
+        return Err(ParserError::TimedOut);
     }
     if status.success() {
         return Ok(());
@@ -208,7 +237,10 @@ fn run(parser: &PathBuf) -> Result<(), String> {
     if let Some(stderr) = child.stderr.take() {
         let _ = stderr.take(4096).read_to_string(&mut said);
     }
-    Err(format!("{status}: {}", said.trim()))
+    Err(ParserError::Failed {
+        status,
+        stderr: said.trim().to_owned(),
+    })
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod process;
 mod sandbox;
 mod shim;
 mod signals;
+mod start_error;
 mod target;
 #[cfg(test)]
 pub(crate) mod test_mount;
@@ -30,8 +31,10 @@ use std::{
     process::ExitCode,
 };
 
+use rubelet_base::ErrorChain;
 use rubelet_cgroup_plan::CgroupPath;
 
+use self::start_error::ShimStartError;
 use crate::{
     protocol::{self, FromShim},
     wire,
@@ -47,26 +50,26 @@ struct Options {
 }
 
 impl Options {
-    fn parse(args: &[OsString]) -> Result<Self, String> {
+    fn parse(args: &[OsString]) -> Result<Self, ShimStartError> {
         let (mut dir, mut cgroup) = (None, None);
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let mut value = || {
-                let missing = || format!("{} needs a value", arg.display());
-                args.next().ok_or_else(missing)
+                args.next()
+                    .ok_or_else(|| ShimStartError::MissingValue(arg.clone()))
             };
             match arg.as_bytes() {
                 b"--dir" => dir = Some(PathBuf::from(value()?)),
                 b"--cgroup" => {
                     let path = value()?.to_string_lossy().into_owned();
-                    cgroup = Some(CgroupPath::parse(&path).map_err(|error| error.to_string())?);
+                    cgroup = Some(CgroupPath::parse(&path)?);
                 }
-                _ => return Err(format!("unknown argument of the shim: {}", arg.display())),
+                _ => return Err(ShimStartError::UnknownArgument(arg.clone())),
             }
         }
-        let dir = dir.ok_or("the shim needs --dir, the directory for its socket")?;
+        let dir = dir.ok_or(ShimStartError::NoDirectory)?;
         if dir.is_relative() {
-            return Err(format!("--dir {} is not an absolute path", dir.display()));
+            return Err(ShimStartError::RelativeDirectory(dir));
         }
         Ok(Self { dir, cgroup })
     }
@@ -88,8 +91,9 @@ pub fn main(args: &[OsString]) -> ExitCode {
     let agent = process::take_over_descriptors();
     let mut shim = match begin(args) {
         Ok(shim) => shim,
-        Err(reason) => {
+        Err(error) => {
             if let Some(agent) = agent {
+                let reason = ErrorChain(&error).to_string();
                 let goodbye = FromShim::Goodbye { reason };
                 if let Ok(bytes) = protocol::encode(&goodbye, 0) {
                     // If this fails, the agent still sees the end of the connection.
@@ -108,7 +112,7 @@ pub fn main(args: &[OsString]) -> ExitCode {
     }
 }
 
-fn begin(args: &[OsString]) -> Result<shim::Shim, String> {
+fn begin(args: &[OsString]) -> Result<shim::Shim, ShimStartError> {
     let options = Options::parse(args)?;
     let prepared = process::set_up(options.cgroup.as_ref())?;
     shim::Shim::new(options.dir, prepared)
@@ -118,7 +122,7 @@ fn begin(args: &[OsString]) -> Result<shim::Shim, String> {
 mod tests {
     use super::*;
 
-    fn parse(args: &[&str]) -> Result<Options, String> {
+    fn parse(args: &[&str]) -> Result<Options, ShimStartError> {
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
         Options::parse(&args)
     }
@@ -137,5 +141,28 @@ mod tests {
         ] {
             assert!(parse(wrong).is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn an_error_of_the_start_names_what_failed() {
+        let text = |args: &[&str]| ErrorChain(&parse(args).unwrap_err()).to_string();
+        for (args, expected) in [
+            (&["--dir"][..], "--dir needs a value"),
+            (&["more"], "unknown argument of the shim: more"),
+            (&[], "the shim needs --dir, the directory for its socket"),
+            (&["--dir", "x"], "--dir x is not an absolute path"),
+            (
+                &["--dir", "/x", "--cgroup", "/"],
+                "the cgroup path `/` names the root of the hierarchy, which is never ours",
+            ),
+        ] {
+            assert_eq!(text(args), expected);
+        }
+        let taken = io::Error::other("another shim listens on the socket");
+        let error = ShimStartError::step("listen in /run/x", taken);
+        assert_eq!(
+            ErrorChain(&error).to_string(),
+            "the shim cannot listen in /run/x: another shim listens on the socket"
+        );
     }
 }

@@ -1,13 +1,18 @@
 //! A program with the command line of `runc`: `crun` and `runc` itself.
 
 use std::{
-    fs,
+    fs, io,
+    num::ParseIntError,
     os::fd::{BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
     process::Stdio,
 };
 
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rubelet_base::ErrorChain;
+use rustix::{
+    io::Errno,
+    process::{Pid, PidfdFlags, pidfd_open},
+};
 
 use super::{
     CreateOrder, ExecOrder, OciRuntime, ProcessExit, ProcessStdio, Progress, Startup, StartupStep,
@@ -210,35 +215,60 @@ struct CommandStartup {
     stage: Stage,
 }
 
+/// Why a process is not usable although the program says that it created it.
+#[derive(Debug, thiserror::Error)]
+enum CreatedError {
+    /// Its first process is unknown.
+    #[error("{} wrote no valid process ID to {}", binary.display(), file.display())]
+    Process {
+        binary: PathBuf,
+        file: PathBuf,
+        source: PidFileError,
+    },
+    /// Its terminal was not received.
+    #[error("the terminal was not received")]
+    Terminal(#[source] io::Error),
+}
+
+/// Why a PID file names no process.
+#[derive(Debug, thiserror::Error)]
+enum PidFileError {
+    /// It can't be read.
+    #[error(transparent)]
+    Read(#[from] io::Error),
+    /// It holds no number.
+    #[error(transparent)]
+    Parse(#[from] ParseIntError),
+    /// No container has this process ID.
+    #[error("{0}")]
+    Reserved(i32),
+    /// The process can't be watched.
+    #[error(transparent)]
+    Open(Errno),
+}
+
 impl CommandStartup {
-    fn process(&self) -> Result<(i32, Option<OwnedFd>), String> {
-        let broken = |why: &dyn std::fmt::Display| {
-            format!(
-                "{} wrote no valid process ID to {}: {why}",
-                self.program.runtime.binary.display(),
-                self.pid_file.display()
-            )
-        };
-        let text = fs::read_to_string(&self.pid_file).map_err(|error| broken(&error))?;
-        let pid: i32 = text.trim().parse().map_err(|error| broken(&error))?;
+    fn process(&self) -> Result<(i32, Option<OwnedFd>), PidFileError> {
+        let text = fs::read_to_string(&self.pid_file)?;
+        let pid: i32 = text.trim().parse()?;
         // PID 1 and values that mean process groups are never valid.
         let known = Some(pid).filter(|pid| *pid > 1).and_then(Pid::from_raw);
-        let process = known.ok_or_else(|| broken(&pid))?;
+        let process = known.ok_or(PidFileError::Reserved(pid))?;
         match pidfd_open(process, PidfdFlags::empty()) {
             Ok(handle) => Ok((pid, Some(handle))),
-            Err(rustix::io::Errno::SRCH) => Ok((pid, None)),
-            Err(error) => Err(broken(&error)),
+            Err(Errno::SRCH) => Ok((pid, None)),
+            Err(error) => Err(PidFileError::Open(error)),
         }
     }
 
-    fn created(&mut self) -> Result<Vec<StartupStep>, String> {
-        let (pid, handle) = self.process()?;
+    fn created(&mut self) -> Result<Vec<StartupStep>, CreatedError> {
+        let (pid, handle) = self.process().map_err(|source| CreatedError::Process {
+            binary: self.program.runtime.binary.clone(),
+            file: self.pid_file.clone(),
+            source,
+        })?;
         let console = match self.console.take() {
-            Some(socket) => Some(
-                socket
-                    .terminal()
-                    .map_err(|error| format!("the terminal was not received: {error}"))?,
-            ),
+            Some(socket) => Some(socket.terminal().map_err(CreatedError::Terminal)?),
             None => None,
         };
         // Popped from the end: the process is reported before its creation.
@@ -270,7 +300,10 @@ impl Startup for CommandStartup {
             (Stage::Creating, true) => match self.created() {
                 Ok(steps) if self.is_exec => (Stage::Over, steps),
                 Ok(steps) => (Stage::Created, steps),
-                Err(why) => (Stage::Over, vec![StartupStep::Failed(why)]),
+                Err(error) => {
+                    let why = ErrorChain(&error).to_string();
+                    (Stage::Over, vec![StartupStep::Failed(why)])
+                }
             },
             (Stage::Starting, true) => (Stage::Over, vec![StartupStep::Started]),
             (_, _) => {

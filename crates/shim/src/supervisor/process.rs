@@ -1,7 +1,6 @@
 //! The setup of the shim's own process at its start.
 
 use std::{
-    error::Error,
     fs::{self, File},
     io,
     os::fd::OwnedFd,
@@ -9,10 +8,11 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use rubelet_base::ErrorChain;
 use rubelet_cgroup_plan::{CgroupLayout, CgroupPath};
 use rubelet_host::{CgroupFs, alloc, cgroup::CgroupTarget};
 use rustix::fs::{FileType, Mode};
+
+use super::start_error::ShimStartError;
 
 /// Nearly exempt from the OOM killer; only -1000 exempts entirely.
 const OOM_SCORE_ADJ: &str = "-998";
@@ -78,36 +78,33 @@ pub(super) struct ShimSetup {
 }
 
 /// Makes the process a shim that outlives its agent.
-pub(super) fn set_up(cgroup: Option<&CgroupPath>) -> Result<ShimSetup, String> {
+pub(super) fn set_up(cgroup: Option<&CgroupPath>) -> Result<ShimSetup, ShimStartError> {
     let mut prepared = ShimSetup::default();
     alloc::limit_arenas();
     keep_panics();
-    let failed = |what: &str, error: &(dyn Error + 'static)| {
-        format!("the shim cannot {what}: {}", ErrorChain(error))
-    };
     // Fails for a process group leader, such as a shim that is started from a shell.
     let _ = rustix::process::setsid();
-    rustix::process::chdir("/").map_err(|error| failed("change to /", &error))?;
+    rustix::process::chdir("/").map_err(|error| ShimStartError::step("change to /", error))?;
     rustix::process::umask(Mode::from_raw_mode(0o022));
     let _ = rustix::thread::set_name(c"rubelet-shim");
     // An external runtime exits after `create`: with a subreaper, the init that it created becomes
     // a child of the shim, which can reap it.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-        .map_err(|error| failed("become the reaper of its descendants", &error))?;
+        .map_err(|error| ShimStartError::step("become the reaper of its descendants", error))?;
     super::signals::install_handlers()
-        .map_err(|error| failed("install its signal handlers", &error))?;
+        .map_err(|error| ShimStartError::step("install its signal handlers", error))?;
     if let Some(cgroup) = cgroup {
         let cgroups = CgroupFs::detect(Path::new("/sys/fs/cgroup"))
-            .map_err(|error| failed("find the cgroups", &error))?;
+            .map_err(|error| ShimStartError::step("find the cgroups", error))?;
         let target = cgroups
             .create(cgroup)
-            .map_err(|error| failed(&format!("create its cgroup {cgroup}"), &error))?;
+            .map_err(|error| ShimStartError::step(format!("create its cgroup {cgroup}"), error))?;
         let is_hybrid = cgroups.layout() == CgroupLayout::Hybrid;
         match is_hybrid {
             true => target.join_rest(),
             false => target.join_self(),
         }
-        .map_err(|error| failed(&format!("move to its cgroup {cgroup}"), &error))?;
+        .map_err(|error| ShimStartError::step(format!("move to its cgroup {cgroup}"), error))?;
         prepared.to_join = is_hybrid.then_some(target);
         prepared.cgroups = Some(cgroups);
     }

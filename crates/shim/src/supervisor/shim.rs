@@ -29,6 +29,7 @@ use super::{
     process::ShimSetup,
     sandbox::Sandbox,
     signals,
+    start_error::ShimStartError,
     watch::{EpollSet, EventSource, Interest},
 };
 use crate::{
@@ -49,6 +50,11 @@ const JOIN_AFTER: Timespec = Timespec {
     tv_sec: 1,
     tv_nsec: 0,
 };
+
+/// A message that came before `Hello`.
+#[derive(Debug, thiserror::Error)]
+#[error("the agent did not send Hello first")]
+struct NotGreeted;
 
 /// A shim.
 #[derive(Debug)]
@@ -82,12 +88,13 @@ pub(super) struct Shim {
 
 impl Shim {
     /// A shim that listens in its directory.
-    pub(super) fn new(dir: PathBuf, prepared: ShimSetup) -> Result<Self, String> {
-        let failed = |what: &str, error: io::Error| format!("the shim cannot {what}: {error}");
-        let listener =
-            listen(&dir).map_err(|error| failed(&format!("listen in {}", dir.display()), error))?;
-        let watch = EpollSet::new().map_err(|error| failed("wait for events", error))?;
-        let children = signals::children().map_err(|error| failed("watch its children", error))?;
+    pub(super) fn new(dir: PathBuf, prepared: ShimSetup) -> Result<Self, ShimStartError> {
+        let listener = listen(&dir)
+            .map_err(|error| ShimStartError::step(format!("listen in {}", dir.display()), error))?;
+        let watch =
+            EpollSet::new().map_err(|error| ShimStartError::step("wait for events", error))?;
+        let children = signals::children()
+            .map_err(|error| ShimStartError::step("watch its children", error))?;
         let mut events = Events::default();
         for warning in prepared.warnings {
             events.keep_warning(warning);
@@ -95,7 +102,7 @@ impl Shim {
         watch
             .add(&children, EventSource::Children, Interest::Read)
             .and_then(|()| watch.add(&listener, EventSource::Listener, Interest::Read))
-            .map_err(|error| failed("wait for events", error))?;
+            .map_err(|error| ShimStartError::step("wait for events", error))?;
         Ok(Self {
             dir,
             started_at_ns: clock::now_ns(),
@@ -338,8 +345,8 @@ impl Shim {
         let reading = connection.read(&mut messages);
         self.wait_to_send(slot);
         for (message, fds) in messages {
-            if let Err(reason) = self.handle_message(slot, message, fds) {
-                return self.refuse(slot, reason);
+            if let Err(error) = self.handle_message(slot, message, fds) {
+                return self.refuse(slot, error.to_string());
             }
         }
         // After the messages: an agent may send some and close at once.
@@ -360,11 +367,11 @@ impl Shim {
         slot: u32,
         message: DecodedMessage,
         fds: Vec<OwnedFd>,
-    ) -> Result<(), String> {
+    ) -> Result<(), NotGreeted> {
         let greeted = self.connections.get(&slot).is_some_and(|one| one.greeted);
         match message {
             DecodedMessage::Message(FromAgent::Hello(hello)) => self.greet(slot, &hello),
-            _ if !greeted => return Err("the agent did not send Hello first".into()),
+            _ if !greeted => return Err(NotGreeted),
             DecodedMessage::Message(FromAgent::Request(request)) => {
                 let to = ReplyTo {
                     connection: slot,
