@@ -23,6 +23,15 @@ pub(super) enum StepOutcome {
     Replan,
 }
 
+/// Why a step was not finished.
+#[derive(Debug)]
+pub(super) enum StepError<E> {
+    /// It was given up: the pod must be removed, has changed, or has reached its deadline.
+    Interrupted,
+    /// The step failed.
+    Failed(E),
+}
+
 impl PodTask {
     /// Applies steps in order. Returns true if all were applied and none failed.
     pub(super) async fn apply_all(&mut self, steps: Vec<Step>) -> bool {

@@ -20,7 +20,7 @@ use rubelet_pod_plan::{
 
 use super::{
     PodTask,
-    apply::{StepOutcome, removal},
+    apply::{StepError, StepOutcome, removal},
 };
 
 /// Present images of a container.
@@ -30,13 +30,8 @@ struct ContainerImages {
     volumes: BTreeMap<Box<str>, String>,
 }
 
-/// The outcome of a start.
-enum StartResult {
-    Started(ContainerId),
-    Failed(StartFailure),
-    /// The pod changed while the image was pulled, or must be removed.
-    Interrupted,
-}
+/// The started container, or why it was not started.
+type StartResult = Result<ContainerId, StepError<StartFailure>>;
 
 impl PodTask {
     pub(super) async fn start_container(
@@ -61,12 +56,12 @@ impl PodTask {
         let started = tokio::select! {
             biased;
             started = self.try_start(container, sandbox, restart_count) => started,
-            () = removal(&mut control) => StartResult::Interrupted,
+            () = removal(&mut control) => Err(StepError::Interrupted),
             () = tokio::time::sleep(deadline.unwrap_or_default()), if deadline.is_some() => {
-                StartResult::Interrupted
+                Err(StepError::Interrupted)
             }
         };
-        if matches!(started, StartResult::Started(_)) {
+        if started.is_ok() {
             self.prepared = Some(Arc::clone(&pod));
         }
         self.note_start(container, started).await
@@ -109,10 +104,10 @@ impl PodTask {
         let started = tokio::select! {
             biased;
             started = self.start_by_id(container, id, count) => match started {
-                Ok(()) => StartResult::Started(id.clone()),
-                Err(failure) => StartResult::Failed(failure),
+                Ok(()) => Ok(id.clone()),
+                Err(failure) => Err(StepError::Failed(failure)),
             },
-            () = removal(&mut control) => StartResult::Interrupted,
+            () = removal(&mut control) => Err(StepError::Interrupted),
         };
         self.note_start(container, started).await
     }
@@ -120,18 +115,18 @@ impl PodTask {
     async fn note_start(&mut self, container: &Container, started: StartResult) -> StepOutcome {
         let context = &self.context;
         match started {
-            StartResult::Started(id) => {
+            Ok(id) => {
                 if self.history.post_start_pending(&container.name, &id) {
                     return self.post_start(&container.name, &id).await;
                 }
                 self.history.note_started(&container.name);
                 StepOutcome::Done
             }
-            StartResult::Interrupted => {
+            Err(StepError::Interrupted) => {
                 context.pleg.mark_unknown(&self.pod.uid);
                 StepOutcome::Replan
             }
-            StartResult::Failed(failure) => {
+            Err(StepError::Failed(failure)) => {
                 context.pleg.mark_unknown(&self.pod.uid);
                 let now = context.clock.now();
                 let StartFailure { reason, message } = &failure;
@@ -162,20 +157,13 @@ impl PodTask {
                 images = self.images_of(container) => images,
                 // An edit may name another image: a pull that is no longer needed must not delay
                 // the pod.
-                Ok(()) = control.changed() => return StartResult::Interrupted,
+                Ok(()) = control.changed() => return Err(StepError::Interrupted),
             }
         };
-        let result = match images {
-            Ok(images) => {
-                self.create_and_start(container, sandbox, restart_count, images)
-                    .await
-            }
-            Err(failure) => Err(failure),
-        };
-        match result {
-            Ok(id) => StartResult::Started(id),
-            Err(failure) => StartResult::Failed(failure),
-        }
+        let images = images.map_err(StepError::Failed)?;
+        self.create_and_start(container, sandbox, restart_count, images)
+            .await
+            .map_err(StepError::Failed)
     }
 
     /// The image that the container runs, and those that it mounts.

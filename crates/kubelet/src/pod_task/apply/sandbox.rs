@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rubelet_base::{ErrorChain, SandboxId};
+use rubelet_base::SandboxId;
 use rubelet_cri::v1;
 use rubelet_node_state::{
     events::EventType,
@@ -16,7 +16,7 @@ use rubelet_pod_plan::{
     history::{HOST_PORT_HELD, NETWORK_NOT_READY},
 };
 
-use super::{StepOutcome, removal};
+use super::{StepError, StepOutcome, removal};
 use crate::pod_task::{PodTask, repeat_backoff::RepeatBackoff};
 
 impl PodTask {
@@ -36,8 +36,8 @@ impl PodTask {
         // it by its label.
         let result = tokio::select! {
             biased;
-            result = self.try_create_sandbox(attempt) => result,
-            () = removal(&mut control) => Err(("Interrupted", String::new())),
+            result = self.try_create_sandbox(attempt) => result.map_err(StepError::Failed),
+            () = removal(&mut control) => Err(StepError::Interrupted),
         };
         let uid = &self.pod.uid;
         match result {
@@ -49,11 +49,14 @@ impl PodTask {
                 self.save_record();
                 StepOutcome::Done
             }
-            Err(("Interrupted", _)) => {
+            Err(StepError::Interrupted) => {
                 self.context.pleg.mark_unknown(uid);
                 StepOutcome::Replan
             }
-            Err((HOST_PORT_HELD, message)) => {
+            Err(StepError::Failed(HostError {
+                reason: HOST_PORT_HELD,
+                message,
+            })) => {
                 // Nothing was called that must not be repeated. The event is recorded once.
                 self.repeat_backoff = RepeatBackoff::default();
                 self.context.pleg.mark(uid);
@@ -68,7 +71,7 @@ impl PodTask {
                     .note_sandbox_waits(HOST_PORT_HELD, &message, now);
                 StepOutcome::Replan
             }
-            Err((reason, message)) => {
+            Err(StepError::Failed(HostError { reason, message })) => {
                 if reason == NETWORK_NOT_READY {
                     // Nothing was called that must not be repeated.
                     self.repeat_backoff = RepeatBackoff::default();
@@ -84,20 +87,17 @@ impl PodTask {
         }
     }
 
-    async fn try_create_sandbox(
-        &mut self,
-        attempt: u32,
-    ) -> Result<SandboxId, (&'static str, String)> {
+    async fn try_create_sandbox(&mut self, attempt: u32) -> Result<SandboxId, HostError> {
         let context = Arc::clone(&self.context);
         let (driver, network_problem) = {
             let state = context.runtime_state.borrow();
             (state.cgroup_driver, state.network_problem.clone())
         };
         if let Some(problem) = network_problem.filter(|_| !self.pod.spec.host_network) {
-            return Err((
-                NETWORK_NOT_READY,
-                format!("network is not ready: {problem}"),
-            ));
+            return Err(HostError {
+                reason: NETWORK_NOT_READY,
+                message: format!("network is not ready: {problem}"),
+            });
         }
         // A release from here on may be of the resource that this attempt fails for: it wakes the
         // pod.
@@ -105,25 +105,26 @@ impl PodTask {
         // Ports of an earlier definition, or of a call that failed, are released.
         let held = self.held_ports.take();
         let taken = context.host_ports.take(&self.pod, held);
-        self.held_ports = taken.map_err(|held| (HOST_PORT_HELD, held.to_string()))?;
+        self.held_ports = taken.map_err(|held| HostError {
+            reason: HOST_PORT_HELD,
+            message: held.to_string(),
+        })?;
         let host = &context.host;
-        let failed = |error: HostError| (error.reason, error.message);
-        let objects = self.volume_objects().await.map_err(failed)?;
-        host.prepare(&self.pod, driver, &objects)
-            .await
-            .map_err(failed)?;
-        let (inputs, notes) = host
-            .sandbox_inputs(&self.pod, attempt, driver)
-            .await
-            .map_err(failed)?;
-        let (runtime_handler, features) = self
-            .runtime_handler()
-            .await
-            .map_err(|error| (error.reason, failed_sandbox(&error.message)))?;
+        let objects = self.volume_objects().await?;
+        host.prepare(&self.pod, driver, &objects).await?;
+        let (inputs, notes) = host.sandbox_inputs(&self.pod, attempt, driver).await?;
+        let handler = self.runtime_handler().await;
+        let (runtime_handler, features) = handler.map_err(|error| HostError {
+            message: failed_sandbox(&error.message),
+            ..error
+        })?;
         if !self.pod.spec.host_users && !features.is_some_and(|features| features.user_namespaces) {
             let runtime = Arc::clone(&context.runtime_state.borrow().name);
             let message = no_user_namespaces(&runtime, &runtime_handler);
-            return Err((FAILED_SANDBOX, failed_sandbox(&message)));
+            return Err(HostError {
+                reason: FAILED_SANDBOX,
+                message: failed_sandbox(&message),
+            });
         }
         for (reason, message) in notes {
             context
@@ -145,10 +146,7 @@ impl PodTask {
         let call = context.drain.run(context.runtime.run_pod_sandbox(request));
         match context.starts.run(call).await {
             Ok(answer) => Ok(answer.pod_sandbox_id.into()),
-            Err(error) => {
-                let message = failed_sandbox(&ErrorChain(&error).to_string());
-                Err((FAILED_SANDBOX, message))
-            }
+            Err(error) => Err(HostError::sandbox(&error)),
         }
     }
 }

@@ -13,7 +13,7 @@ use tracing::debug;
 use super::ContainerImages;
 use crate::pod_task::{
     PodTask,
-    apply::{StepOutcome, removal},
+    apply::{StepError, StepOutcome, removal},
 };
 
 impl PodTask {
@@ -37,14 +37,18 @@ impl PodTask {
         // created.
         let created = tokio::select! {
             biased;
-            created = self.try_precreate(container, sandbox, restart_count, before) => created,
-            () = removal(&mut control) => {
-                Err(StartFailure::new("Interrupted", "the pod is being removed"))
+            created = self.try_precreate(container, sandbox, restart_count, before) => {
+                created.map_err(StepError::Failed)
             }
+            () = removal(&mut control) => Err(StepError::Interrupted),
         };
-        if let Err(failure) = created {
+        if let Err(error) = created {
+            let error = match &error {
+                StepError::Interrupted => "the pod is being removed",
+                StepError::Failed(failure) => &failure.message,
+            };
             debug!(
-                pod = %pod.name, container = name, error = %failure.message,
+                pod = %pod.name, container = name, %error,
                 "Failed to precreate the next instance of a container"
             );
             self.context.pleg.mark_unknown(&pod.uid);
