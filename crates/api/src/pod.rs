@@ -7,7 +7,6 @@ use rubelet_base::{PodName, PodUid};
 use serde_json::Value;
 
 use crate::{
-    annotations::CONFIG_SEEN,
     container::{Container, DefinitionHash, EphemeralContainer},
     network::{DnsConfig, DnsPolicy, HostAlias},
     resources::{QosClass, ResourceAmounts},
@@ -50,27 +49,6 @@ pub struct Pod {
 }
 
 impl Pod {
-    /// True if `other` asks for nothing else than this pod does, whenever it was read. Two readings
-    /// of one unchanged manifest differ in times only.
-    #[must_use]
-    pub fn same_definition(&self, other: &Self) -> bool {
-        let lasting = |pod: &'_ Self| {
-            let mut annotations = pod.annotations.clone();
-            annotations.remove(CONFIG_SEEN);
-            annotations
-        };
-        self.uid == other.uid
-            && self.name == other.name
-            && self.source == other.source
-            && self.generation == other.generation
-            && self.deletion == other.deletion
-            && self.sandbox_definition == other.sandbox_definition
-            && self.labels == other.labels
-            && self.spec == other.spec
-            && self.resize_infeasible == other.resize_infeasible
-            && lasting(self) == lasting(other)
-    }
-
     /// This pod with these ephemeral containers and no others, also in its JSON. With each stands
     /// its own JSON, as [`crate::parse::ephemeral_container`] gives it. No definition changes.
     #[must_use]

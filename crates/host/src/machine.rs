@@ -100,15 +100,6 @@ pub fn swap_is_on(root: &Path) -> Result<bool, MachineError> {
     }
 }
 
-/// Resident memory of this process, in bytes.
-///
-/// # Errors
-/// `/proc` is not mounted.
-pub fn self_rss_bytes() -> Result<u64, MachineError> {
-    let status = File::read(Path::new("/"), "proc/self/status")?;
-    kib_field(&status.text, "VmRSS").ok_or_else(|| status.without("VmRSS"))
-}
-
 fn hugepages(root: &Path) -> Result<Vec<HugepagePool>, MachineError> {
     let dir = root.join("sys/kernel/mm/hugepages");
     let entries = match fs::read_dir(&dir) {

@@ -10,7 +10,7 @@ use std::{
 use rustix::{
     fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx},
     io::Errno,
-    mount::{MountFlags, MountPropagationFlags, UnmountFlags},
+    mount::{MountFlags, UnmountFlags},
 };
 
 use crate::mountinfo::{self, MountinfoError};
@@ -44,14 +44,6 @@ pub enum MountError {
     Bind {
         /// Path or description of the source.
         what: String,
-        /// The mount point.
-        target: PathBuf,
-        /// The error.
-        source: io::Error,
-    },
-    /// The kernel rejected the change of propagation.
-    #[error("cannot make the mount at {} shared", target.display())]
-    Share {
         /// The mount point.
         target: PathBuf,
         /// The error.
@@ -189,34 +181,6 @@ pub fn is_mount_point(path: &Path) -> Result<bool, MountError> {
     Ok(mountinfo::read()?
         .iter()
         .any(|entry| entry.mount_point == real))
-}
-
-/// Makes mounts below `dir` propagate to other mount namespaces and back, as containers with mount
-/// propagation need it. If the mount that contains `dir` is not shared, `dir` is bind-mounted on
-/// itself and shared. Returns whether anything was changed.
-///
-/// # Errors
-/// The kernel returns an error, or `dir` does not exist.
-pub fn make_rshared(dir: &Path) -> Result<bool, MountError> {
-    let real = dir.canonicalize().map_err(|source| MountError::Path {
-        path: dir.to_owned(),
-        source,
-    })?;
-    let mounts = mountinfo::read()?;
-    let on = mountinfo::containing(&mounts, &real);
-    if on.is_some_and(mountinfo::MountEntry::is_shared) {
-        return Ok(false);
-    }
-    // A crash between the two calls leaves a private mount on `dir`: it needs no second one.
-    if on.is_none_or(|entry| entry.mount_point != real) {
-        bind(&real, &real)?;
-    }
-    let flags = MountPropagationFlags::SHARED | MountPropagationFlags::REC;
-    rustix::mount::mount_change(&real, flags).map_err(|source| MountError::Share {
-        target: real.clone(),
-        source: source.into(),
-    })?;
-    Ok(true)
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ use crate::{
 
 /// Nesting of indexes.
 const MAX_DEPTH: usize = 4;
+/// Maximum bytes of an image's configuration file.
+const CONFIG_BYTES: u64 = 8 << 20;
 
 /// A pull of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,8 +125,8 @@ impl ImageStore {
         let config_bytes = match known {
             Some(text) => text.into_bytes(),
             None => {
-                let most = self.settings().limits.config_bytes;
-                session.small_blob(&manifest.config, most).await?.to_vec()
+                let read = session.small_blob(&manifest.config, CONFIG_BYTES).await?;
+                read.to_vec()
             }
         };
         let (id, config, config_file) = read_config(config_bytes)?;

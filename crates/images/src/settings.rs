@@ -55,8 +55,6 @@ pub enum Proxy {
 pub struct Limits {
     /// Bytes of a manifest or index. The distribution specification requires at least 4 MiB.
     pub manifest_bytes: u64,
-    /// Bytes of an image's configuration file.
-    pub config_bytes: u64,
     /// Layers of an image. Overlayfs supports 500, and one is the container's own.
     pub layers: usize,
     /// Layers that one pull downloads and unpacks at a time.
@@ -73,15 +71,12 @@ pub struct Limits {
     pub progress: Duration,
     /// Limits for a layer.
     pub unpack: crate::unpack::UnpackLimits,
-    /// Time for which layers of a failed pull are kept for the next attempt.
-    pub keep_orphans: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             manifest_bytes: 4 << 20,
-            config_bytes: 8 << 20,
             layers: 250,
             parallel_layers: 3,
             connect: Duration::from_secs(30),
@@ -90,7 +85,6 @@ impl Default for Limits {
             idle: Duration::from_secs(60),
             progress: Duration::from_secs(5 * 60),
             unpack: crate::unpack::UnpackLimits::default(),
-            keep_orphans: Duration::from_secs(30 * 60),
         }
     }
 }

@@ -167,15 +167,6 @@ impl Client {
         )
     }
 
-    /// Reads what is no JSON, such as `/healthz`.
-    ///
-    /// # Errors
-    /// See [`ApiError`].
-    pub async fn get_text(&self, path: &str) -> Result<String, ApiError> {
-        let bytes = self.exchange(ApiRequest::new(Method::GET, path)).await?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
     /// Creates an object: POST to its collection, or to a subresource such as `token`.
     ///
     /// # Errors

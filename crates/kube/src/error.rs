@@ -117,12 +117,6 @@ impl ApiError {
         self.code() == Some(403)
     }
 
-    /// The credentials are not accepted.
-    #[must_use]
-    pub fn is_unauthorized(&self) -> bool {
-        self.code() == Some(401)
-    }
-
     /// The same request may succeed later without a change of it.
     #[must_use]
     pub fn is_transient(&self) -> bool {

@@ -193,10 +193,10 @@ async fn a_server_whose_certificate_is_not_valid_yet_is_reported_with_the_clocks
             .expect("it is ours");
         let config = file.client_config(None).expect("it is complete");
         let client = Client::new(config, ClientOptions::default()).expect("a client");
-        let answer = client.get_text("/healthz").await;
+        let answer = client.get::<Value>("/api/v1/nodes").await;
         let told = answer.map_err(|error| rubelet_base::ErrorChain(&error).to_string());
         match named {
-            false => assert_eq!(told.as_deref(), Ok("ok"), "{minutes} min"),
+            false => assert!(told.is_ok(), "{minutes} min: {told:?}"),
             true => {
                 let told = told.expect_err("the certificate is of the future");
                 assert!(told.contains("compare the clocks"), "{told}");

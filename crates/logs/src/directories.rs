@@ -35,17 +35,6 @@ pub fn create_pod_log_dir(dir: &PodLogDir) -> Result<(), DirectoryError> {
     Ok(made.map_err(FileError::of(CREATE, dir.path()))?)
 }
 
-/// Creates the log directory of one container with mode 0755, and its parents.
-///
-/// # Errors
-/// The container's name is not a file name, a file system operation failed, or a file of another
-/// type has one of the names.
-pub fn create_container_log_dir(dir: &PodLogDir, container: &str) -> Result<(), DirectoryError> {
-    let path = dir.container(container)?;
-    let made = within::make_pod_dir(dir.path()).and_then(|pod| within::make_dir(&pod, container));
-    Ok(made.map(drop).map_err(FileError::of(CREATE, &path))?)
-}
-
 const CREATE: &str = "create log directory";
 
 /// Removes the log directory of a pod with all its logs. A missing one is not an error. Symbolic

@@ -3,6 +3,7 @@
 use std::fs;
 
 use rubelet_oci::{Device, DeviceKind, LOWER_DIR, SUB_PATH};
+use rustix::mount::{MountPropagationFlags, mount_change};
 
 use crate::{
     Case,
@@ -425,7 +426,7 @@ fn propagation() {
     let data = place.directory("data");
     // On most machines everything is shared.
     rubelet_host::mount::bind(&data, &data).unwrap();
-    rustix::mount::mount_change(&data, rustix::mount::MountPropagationFlags::PRIVATE).unwrap();
+    mount_change(&data, MountPropagationFlags::PRIVATE).unwrap();
     let mut spec = script("true");
     spec.mounts.push(bind(&data, "/data", &["rshared"]));
     let error = place.run(&spec).unwrap_err();
@@ -438,7 +439,8 @@ fn propagation() {
         "{error}"
     );
 
-    rubelet_host::mount::make_rshared(&data).unwrap();
+    let shared = MountPropagationFlags::SHARED | MountPropagationFlags::REC;
+    mount_change(&data, shared).unwrap();
     fs::create_dir(data.join("in")).unwrap();
     fs::create_dir(data.join("out")).unwrap();
     let mut spec = script(

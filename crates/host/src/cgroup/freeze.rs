@@ -72,10 +72,7 @@ impl CgroupFs {
     }
 
     /// Whether all processes of the cgroup are frozen.
-    ///
-    /// # Errors
-    /// The state can't be read.
-    pub fn is_frozen(&self, path: &CgroupPath) -> Result<bool, FreezeError> {
+    pub(super) fn is_frozen(&self, path: &CgroupPath) -> Result<bool, FreezeError> {
         let (file, frozen) = match self.layout {
             CgroupLayout::V2 => ("cgroup.events", "frozen 1"),
             CgroupLayout::V1 | CgroupLayout::Hybrid => ("freezer.state", "FROZEN"),

@@ -84,5 +84,4 @@ fn swap_is_on_when_an_area_is_listed() {
 fn this_machine_can_be_read() {
     let machine = Machine::read(Path::new("/")).unwrap();
     assert!(machine.cpus > 0 && machine.memory > 0 && !machine.boot_id.is_empty());
-    assert!(self_rss_bytes().unwrap() > 0);
 }

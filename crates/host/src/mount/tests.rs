@@ -104,24 +104,6 @@ fn bind_mounts_within_one_file_system_are_mount_points() {
 }
 
 #[test]
-fn a_directory_is_shared_once() {
-    let Some(scratch) = Scratch::as_root() else {
-        return;
-    };
-    let dir = scratch.dir("d").canonicalize().unwrap();
-    // Below a private mount, whatever the machine's root is.
-    bind(&dir, &dir).unwrap();
-    rustix::mount::mount_change(&dir, MountPropagationFlags::PRIVATE).unwrap();
-    let root = scratch.dir("d/root");
-    assert!(make_rshared(&root).unwrap());
-    assert!(!make_rshared(&root).unwrap());
-    let mounts = mountinfo::read().unwrap();
-    let at = mountinfo::at_or_below(&mounts, &root);
-    assert_eq!(at.len(), 1);
-    assert!(at[0].is_shared());
-}
-
-#[test]
 fn errors_name_the_target() {
     let missing = Path::new("/rubelet-t-missing");
     let error = is_mount_point(missing).unwrap_err();

@@ -1,6 +1,6 @@
 //! Removes images, and layers without users.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use rubelet_store::Record;
 use tokio::time::Instant;
@@ -9,6 +9,9 @@ use super::{
     ImageStore, RemovalResult, blocking, directories::discard, open::image_of, records::ImageRecord,
 };
 use crate::{Digest, ImageId, Reference, StoreError};
+
+/// Time for which layers of a failed pull are kept for the next attempt.
+const KEEP_ORPHANS: Duration = Duration::from_mins(30);
 
 impl ImageStore {
     /// Removes the image with all its names, as CRI specifies. Containers that use it keep their
@@ -104,7 +107,7 @@ impl ImageStore {
         let before = if all {
             Some(now)
         } else {
-            now.checked_sub(self.settings.limits.keep_orphans)
+            now.checked_sub(KEEP_ORPHANS)
         };
         let orphans = before.map(|before| self.state().take_orphans(before));
         let trash = self.set_layers_aside(&orphans.unwrap_or_default());

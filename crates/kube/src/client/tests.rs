@@ -8,14 +8,24 @@ use std::{
     time::Duration,
 };
 
+use http::Method;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::ApiRequest;
 use crate::{
     ApiError, Client, ClientOptions, Credential, PatchKind, RequestObserver, Secret,
     test_server::{Answer, TestServer},
 };
+
+impl Client {
+    /// Reads what is no JSON.
+    pub(crate) async fn get_text(&self, path: &str) -> Result<String, ApiError> {
+        let bytes = self.exchange(ApiRequest::new(Method::GET, path)).await?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
 
 fn ok() -> Answer {
     Answer::Json(200, json!({"ok": true}))

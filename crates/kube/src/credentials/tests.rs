@@ -59,7 +59,7 @@ async fn a_token_file_is_read_again_each_minute_and_when_it_is_refused() {
     // Refused: the new one is fetched at once, and only then the caller hears of it.
     fs::write(directory.path().join("accepted"), "two").unwrap();
     let error = get(&client).await.unwrap_err();
-    assert!(error.is_unauthorized());
+    assert_eq!(error.code(), Some(401));
     fs::write(&path, "two\n").unwrap();
     get(&client).await.unwrap();
 
@@ -187,7 +187,7 @@ async fn a_refused_token_makes_the_plugin_run_once_more() {
     let plugin = Plugin::new(PRINT);
     let server = server(|| "other".to_owned());
     let client = plugin.client(&server);
-    assert!(get(&client).await.unwrap_err().is_unauthorized());
+    assert_eq!(get(&client).await.unwrap_err().code(), Some(401));
     assert_eq!(plugin.runs(), 2);
     assert_eq!(server.asked().len(), 1, "the same token is not sent twice");
 }

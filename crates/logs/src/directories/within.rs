@@ -41,7 +41,7 @@ pub(super) fn make_pod_dir(path: &Path) -> io::Result<OwnedFd> {
 
 /// Creates a directory in an open one. The mode is set separately, independent of the agent's
 /// umask.
-pub(super) fn make_dir(parent: impl AsFd, name: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
+fn make_dir(parent: impl AsFd, name: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
     let name = name.as_ref();
     let made = match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(MODE)) {
         Ok(()) => true,

@@ -88,12 +88,6 @@ impl Decoder {
         }
         Ok(Some(Frame { fds, body }))
     }
-
-    /// The buffer holds an incomplete frame.
-    #[must_use]
-    pub fn is_amid_frame(&self) -> bool {
-        !self.held.is_empty()
-    }
 }
 
 /// Encodes a frame with a message and this number of file descriptors, which must be sent with the

@@ -147,7 +147,7 @@ fn body<T: Serialize>(message: &T) -> Vec<u8> {
     decoder.push(&encode(message, 2).unwrap());
     let frame = decoder.next_frame().unwrap().unwrap();
     assert_eq!(frame.fds, 2);
-    assert!(!decoder.is_amid_frame());
+    assert_eq!(decoder.next_frame(), Ok(None));
     frame.body
 }
 
