@@ -1,4 +1,4 @@
-//! The subject of a client certificate: who is let in at the node's port.
+//! The subject of a client certificate: who is let in at port 10250.
 //!
 //! With an odd first byte the rest is a certificate; with an even one it is the content of the
 //! subject, in a certificate made around it.

@@ -1,4 +1,4 @@
-//! The line of a request to the node's port: the path that decides over access and chooses the
+//! The line of a request to port 10250: the path that decides over access and chooses the
 //! answer, and the query; label selectors, which the local API takes.
 //!
 //! The modules are those of the crates `kubelet-api`, `server` and `http-core`. They are not linked: that

@@ -150,7 +150,7 @@ impl AuditLog {
             count => format!("{count} events are lost since the start"),
         };
         match (&*self.shared.failure(), dropped) {
-            (Some(failure), _) => Some(format!("can't write {path}: {failure}; {lost}")),
+            (Some(failure), _) => Some(format!("cannot write {path}: {failure}; {lost}")),
             (None, 0) => None,
             (None, _) => Some(lost),
         }

@@ -221,7 +221,7 @@ fn check(document: &Document, policy: &PolicyFile) -> Result<(), DecodeError> {
         stages(&at("omitStages"), &rule.omit_stages)?;
         let is_of_resources = !rule.resources.is_empty() || !rule.namespaces.is_empty();
         if is_of_resources && !rule.non_resource_urls.is_empty() {
-            let message = "a rule can't be about both resources and other paths; write two rules";
+            let message = "a rule cannot be about both resources and other paths; write two rules";
             return fail("nonResourceURLs", message.to_owned());
         }
         for (number, url) in rule.non_resource_urls.iter().enumerate() {

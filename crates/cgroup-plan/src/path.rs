@@ -15,7 +15,7 @@ pub enum CgroupPathError {
     #[error("the cgroup path `{0}` names the root of the hierarchy, which is never ours")]
     Root(String),
     /// A component is empty, `.`, `..`, longer than 255 bytes or has a slash or control character.
-    #[error("`{component}` can't be a component of the cgroup path `{path}`")]
+    #[error("`{component}` cannot be a component of the cgroup path `{path}`")]
     Component {
         /// The whole path.
         path: String,

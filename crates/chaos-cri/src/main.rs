@@ -36,7 +36,7 @@ Rules: CALL [CONDITION...] FAULT, separated by spaces. The first rule that match
   Faults of any call
     delay=TIME     delayed; with delay=10ms..2s by a random time. Messages of streams stay in order
     hang           accepted, not forwarded, never answered
-    stall          forwarded, but the response is never read, so that the runtime can't send it
+    stall          forwarded, but the response is never read, so that the runtime cannot send it
     fail[=CODE]    not forwarded, fails with this gRPC code (UNAVAILABLE). UNIMPLEMENTED is that of an
                    older runtime, OK ends a stream at once like a runtime with events disabled
     eof            the response or stream ends without a status

@@ -242,7 +242,7 @@ impl Agent {
         let body = upload.unwrap_or_else(|| Full::new(Bytes::from(body)).boxed_unsync());
         let request = request
             .body(body)
-            .context("the request can't be written")
+            .context("the request cannot be written")
             .map_err(CallError::Broken)?;
         sender.send_request(request).await.map_err(broken)
     }
@@ -266,7 +266,7 @@ impl Agent {
                  the group",
                 owner(&self.socket)
             ),
-            _ => anyhow::Error::from(error).context(format!("can't connect to {path}")),
+            _ => anyhow::Error::from(error).context(format!("cannot connect to {path}")),
         }
     }
 }

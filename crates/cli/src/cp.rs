@@ -202,6 +202,6 @@ fn in_thread<T: Send + 'static>(
         // The receiver is gone if the command was interrupted.
         let _ = done.send(work());
     });
-    spawned.map_err(|error| anyhow!(error).context("can't start a thread"))?;
+    spawned.map_err(|error| anyhow!(error).context("cannot start a thread"))?;
     Ok(result)
 }

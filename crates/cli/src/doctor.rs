@@ -58,9 +58,10 @@ pub(super) fn run(
         .count();
     match errors {
         0 => Ok(()),
-        1 => Err(anyhow::anyhow!("pods can't run on this machine: see the error above").into()),
+        1 => Err(anyhow::anyhow!("pods cannot run on this machine: see the error above").into()),
         _ => Err(
-            anyhow::anyhow!("pods can't run on this machine: see the {errors} errors above").into(),
+            anyhow::anyhow!("pods cannot run on this machine: see the {errors} errors above")
+                .into(),
         ),
     }
 }

@@ -171,7 +171,7 @@ async fn pull(
         && let Some(other) = backend.other_runtime().await?
     {
         return Err(anyhow!(
-            "{other} can't be told a platform; only Rubelet's own runtime can (containerd has `ctr \
+            "{other} cannot be told a platform; only Rubelet's own runtime can (containerd has `ctr \
              images pull --platform`)"
         )
         .into());

@@ -178,7 +178,7 @@ fn progress(pod: &Value) -> Option<Result<(), Failure>> {
     }
     let message = state["waiting"]["message"].as_str().unwrap_or_default();
     Some(Err(
-        anyhow!("pod {name} can't run: {reason}: {message}").into()
+        anyhow!("pod {name} cannot run: {reason}: {message}").into()
     ))
 }
 

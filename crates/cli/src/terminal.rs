@@ -36,7 +36,7 @@ impl<'a> Terminal<'a> {
 
     /// stdin, stdout and stderr as descriptors.
     pub(super) fn streams(&self) -> Result<&Streams, Failure> {
-        let missing = || anyhow!("stdin, stdout or stderr can't be used").into();
+        let missing = || anyhow!("stdin, stdout or stderr cannot be used").into();
         self.streams.as_ref().ok_or_else(missing)
     }
 
@@ -48,7 +48,7 @@ impl<'a> Terminal<'a> {
             .and_then(|()| self.out.flush());
         written.map_err(|error| match error.kind() {
             io::ErrorKind::BrokenPipe => Failure::ReaderGone,
-            _ => Failure::Error(anyhow::Error::from(error).context("can't write to stdout")),
+            _ => Failure::Error(anyhow::Error::from(error).context("cannot write to stdout")),
         })
     }
 

@@ -1,5 +1,5 @@
-//! The API server decides who calls the node's port, and what they may do: TokenReview and
-//! SubjectAccessReview, with its answers cached for a while.
+//! The API server decides who calls the kubelet API (port 10250), and what they may do: TokenReview
+//! and SubjectAccessReview, with its answers cached for a while.
 //!
 //! | request | cached while positive | cached while negative |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-//! Who asks the node's port, judged by a model API server: also by one that is slow, away or busy.
+//! Who calls the kubelet API (port 10250), judged by a model API server: also by one that is slow, away or busy.
 
 use std::{sync::Arc, time::Duration};
 

@@ -110,7 +110,7 @@ pub enum NetworkRefusal {
     },
     /// A host port is on the IPv6 loopback address.
     #[error(
-        "pod {pod} has host port {port} with hostIP ::1, which the kernel can't forward to a pod: use 127.0.0.1"
+        "pod {pod} has host port {port} with hostIP ::1, which the kernel cannot forward to a pod: use 127.0.0.1"
     )]
     HostPortOnLoopback {
         /// The pod.

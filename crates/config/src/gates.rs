@@ -145,7 +145,7 @@ pub enum GateError {
         nearest: Option<&'static str>,
     },
     /// The gate is locked to its default.
-    #[error("can't be {}; the gate is locked to {default}", !default)]
+    #[error("cannot be {}; the gate is locked to {default}", !default)]
     Locked {
         /// Name of the gate.
         name: &'static str,

@@ -100,7 +100,7 @@ fn an_invalid_field_is_named_with_its_position_and_the_allowed_values() {
         ),
         (
             "kubeReserved:\n  gpu: \"1\"",
-            "k.yaml:4:3: kubeReserved.gpu: can't be reserved; allowed are \"cpu\", \"memory\", \"ephemeral-storage\" or \"pid\"",
+            "k.yaml:4:3: kubeReserved.gpu: cannot be reserved; allowed are \"cpu\", \"memory\", \"ephemeral-storage\" or \"pid\"",
         ),
         (
             "kubeReserved:\n  cpu: 1",
@@ -126,7 +126,7 @@ const BAD_FIELDS: [(&str, &str); 18] = [
     ),
     (
         "featureGates: {NodeSwap: false}",
-        "k.yaml:3:16: featureGates.NodeSwap: can't be false; the gate is locked to true",
+        "k.yaml:3:16: featureGates.NodeSwap: cannot be false; the gate is locked to true",
     ),
     (
         "shutdownGracePeriodCriticalPods: 5s",
@@ -247,7 +247,7 @@ fn an_invalid_option_of_rubelet_is_named_the_same_way() {
         ),
         (
             "rubelet: {audit: {path: /a, level: None, policyFile: /p}}",
-            "k.yaml:3:29: rubelet.audit.level: can't be given with policyFile, whose rules set the levels",
+            "k.yaml:3:29: rubelet.audit.level: cannot be given with policyFile, whose rules set the levels",
         ),
         (
             "rubelet: {audit: {policyFile: /p}}",

@@ -171,7 +171,7 @@ impl NamespaceOptions {
     fn check(&self) -> Result<(), LaunchError> {
         if !self.hostname.is_empty() && !self.uts {
             return Err(LaunchError::Refused(format!(
-                "the host name {:?} can't be set in the host's own UTS namespace",
+                "the host name {:?} cannot be set in the host's own UTS namespace",
                 self.hostname
             )));
         }

@@ -158,7 +158,7 @@ impl<'a> ContainerPlan<'a> {
                     continue;
                 }
                 NamespaceKind::Cgroup => {
-                    return refused("a container can't join a cgroup namespace");
+                    return refused("a container cannot join a cgroup namespace");
                 }
                 NamespaceKind::Pid => {
                     self.pid = match &namespace.path {
@@ -234,7 +234,7 @@ impl<'a> ContainerPlan<'a> {
         {
             let path = device.path.display();
             return refused(&format!(
-                "the device {path} can't be created in a user namespace: only devices below /dev can"
+                "the device {path} cannot be created in a user namespace: only devices below /dev can"
             ));
         }
         Ok(())
@@ -265,11 +265,13 @@ impl MountPlan<'_> {
         }
         if self.source == MountSource::Bind {
             if let Some(option) = self.options.data.first() {
-                return Err(self.failure(&format!("a bind mount can't have the option {option:?}")));
+                return Err(
+                    self.failure(&format!("a bind mount cannot have the option {option:?}"))
+                );
             }
             if userns && matches!(self.options.propagation, Some((libc::MS_SHARED, _))) {
                 return Err(self.failure(
-                    "mounts of a container in a user namespace can't propagate to the host (Bidirectional)",
+                    "mounts of a container in a user namespace cannot propagate to the host (Bidirectional)",
                 ));
             }
         }

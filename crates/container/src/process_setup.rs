@@ -174,7 +174,7 @@ impl<'a> ProcessSetup<'a> {
             let missing = sets.bound()?;
             if !missing.is_empty() {
                 reporter.warning(&format!(
-                    "the runtime does not have the capabilities {} and can't grant them",
+                    "the runtime does not have the capabilities {} and cannot grant them",
                     missing.join(", ")
                 ));
             }

@@ -11,7 +11,7 @@ pub enum FilesError {
     #[error("{0:?}: no such file or directory")]
     NotFound(String),
     /// A system call failed.
-    #[error("can't {step} {path:?}")]
+    #[error("cannot {step} {path:?}")]
     Io {
         /// The failed operation.
         step: &'static str,

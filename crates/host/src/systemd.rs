@@ -51,7 +51,7 @@ pub struct Scope<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum SystemdError {
     /// It can't be reached.
-    #[error("cannot talk to systemd through {}", socket.display())]
+    #[error("cannot reach systemd through {}", socket.display())]
     Unreachable {
         /// The socket.
         socket: PathBuf,

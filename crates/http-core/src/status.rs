@@ -68,7 +68,7 @@ impl ApiError {
     #[must_use]
     pub fn from_manifests(allow: &'static str) -> Self {
         let message = "pods come from manifests: edit the file in the manifest directory, or what the \
-                       manifest URL serves; it can't be done through this node's API";
+                       manifest URL serves; it cannot be done through this node's API";
         Self {
             allow: Some(allow),
             ..Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
@@ -101,7 +101,7 @@ impl ApiError {
     /// The path does not allow the method; `allow` lists those that it allows.
     #[must_use]
     pub fn not_allowed(allow: &'static str) -> Self {
-        let message = format!("this can't be done here; allowed: {allow}");
+        let message = format!("this cannot be done here; allowed: {allow}");
         Self {
             allow: Some(allow),
             ..Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)

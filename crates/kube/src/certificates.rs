@@ -6,7 +6,7 @@
 //!
 //! - [`ClientCertificate`]: the node's identity at the API server. Requested with a bootstrap
 //!   kubeconfig, renewed before it expires.
-//! - [`ServingCert`]: the certificate of the node's port. From files, from the cluster, or made here.
+//! - [`ServingCert`]: the certificate of port 10250. From files, from the cluster, or made here.
 //!
 //! The decisions are in [`rules`] and read no clock and no file; `store` writes the files;
 //! `signing` calls the API server. A request that waits for its approval is found again after a

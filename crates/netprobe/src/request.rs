@@ -105,7 +105,7 @@ pub enum RequestError {
     #[error("a target has {0} bytes: the name of a host has 1 to {LONGEST_NAME}")]
     Name(usize),
     /// A name that DNS can't have.
-    #[error("name: {0:?} can't be a name of DNS")]
+    #[error("name: {0:?} cannot be a name of DNS")]
     NotDns(String),
     /// A packet would be too long.
     #[error("options.size: {0} is more than {MOST_DATA} bytes")]
@@ -125,7 +125,7 @@ pub enum ProbeError {
     #[error(transparent)]
     Check(#[from] CheckError),
     /// A check or a path without a pod.
-    #[error("such a probe starts in a pod, and there is none")]
+    #[error("a check or a path starts in a pod: name one")]
     NoPod,
 }
 
@@ -353,6 +353,6 @@ mod tests {
         };
         check("web.example.").check().unwrap();
         let error = check("a..b").check().unwrap_err().to_string();
-        assert_eq!(error, "name: \"a..b\" can't be a name of DNS");
+        assert_eq!(error, "name: \"a..b\" cannot be a name of DNS");
     }
 }

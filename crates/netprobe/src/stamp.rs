@@ -31,7 +31,7 @@ pub enum StampError {
     #[error("the data differs from what was sent")]
     Damaged,
     /// Not of this session, or forged.
-    #[error("the reply is none of this session")]
+    #[error("the reply belongs to another session")]
     Foreign,
 }
 

@@ -170,7 +170,7 @@ fn named(names: &[String], list: &str, available: CapSet) -> Result<CapSet, Refu
         }
         if one.intersection(available) == CapSet::EMPTY {
             return Err(refuse(format!(
-                "{name} can't be granted: the agent itself does not have it on this host"
+                "{name} cannot be granted: the agent itself does not have it on this host"
             )));
         }
         set = set.union(one);

@@ -148,7 +148,7 @@ fn memory(
             return Err(refuse(
                 "memory_swap_limit_in_bytes",
                 format!(
-                    "{swap} is memory and swap together and can't be below the limit of memory, {limit} (-1 means no limit)"
+                    "{swap} is memory and swap together and cannot be below the limit of memory, {limit} (-1 means no limit)"
                 ),
             ));
         }
@@ -157,7 +157,7 @@ fn memory(
         } else if swap > limit {
             return Err(refuse(
                 "memory_swap_limit_in_bytes",
-                "the host's kernel does not account for swap, so it can't be limited; leave it out"
+                "the host's kernel does not account for swap, so it cannot be limited; leave it out"
                     .to_owned(),
             ));
         }
@@ -186,7 +186,7 @@ fn hugepages(
         }
         return Err(refuse(
             "hugepage_limits",
-            "the host has no hugetlb controller, so huge pages can't be limited".to_owned(),
+            "the host has no hugetlb controller, so huge pages cannot be limited".to_owned(),
         ));
     }
     match limits.iter_mut().find(|limit| limit.page_size == *size) {

@@ -98,7 +98,7 @@ pub fn plan(config: &v1::PodSandboxConfig, host: &HostFacts) -> Result<SandboxPl
         return Err(Refusal::new(
             "hostname",
             format!(
-                "{name:?} can't be a host name: it is longer than {HOSTNAME_MAX} bytes or has a character that names don't have"
+                "{name:?} cannot be a host name: it is longer than {HOSTNAME_MAX} bytes or has a character that names don't have"
             ),
         ));
     }
@@ -164,11 +164,11 @@ fn check_user_namespace(host: &HostFacts, ipc: bool, pid: PidMode) -> Result<(),
     let why = if !host.user_namespaces {
         "the host has no user namespaces: see /proc/sys/user/max_user_namespaces"
     } else if !host.idmapped_mounts {
-        "the host's kernel can't map the IDs of mounts, which user namespaces need; Linux 5.12 or newer can"
+        "the host's kernel cannot map the IDs of mounts, which user namespaces need; Linux 5.12 or newer can"
     } else if !ipc {
-        "a user namespace can't be used together with the host's IPC namespace"
+        "a user namespace cannot be used together with the host's IPC namespace"
     } else if pid == PidMode::Node {
-        "a user namespace can't be used together with the host's process namespace"
+        "a user namespace cannot be used together with the host's process namespace"
     } else {
         return Ok(());
     };

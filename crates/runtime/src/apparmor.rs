@@ -93,7 +93,7 @@ pub(crate) fn obstacle(root: &Path) -> Option<ProfileObstacle> {
             remedy: "install the package apparmor",
         }),
         Err(_) => Some(ProfileObstacle {
-            what: "the kernel's list of profiles can't be read",
+            what: "the kernel's list of profiles cannot be read",
             remedy: "mount securityfs (`mount -t securityfs none /sys/kernel/security`)",
         }),
     }

@@ -64,7 +64,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// The machine can't be inspected, or lacks something that every container needs.
-    #[error("this machine can't run containers: {0} (see `rubelet doctor`)")]
+    #[error("this machine cannot run containers: {0} (see `rubelet doctor`)")]
     Host(String),
     /// The images can't be opened.
     #[error("cannot open the image store")]

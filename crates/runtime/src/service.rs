@@ -259,7 +259,7 @@ impl RuntimeService for EmbeddedRuntime {
     ) -> CriResult<v1::CheckpointContainerResponse> {
         answer::<v1::CheckpointContainerRequest>(Err(RuntimeError::new(
             CriErrorKind::Unimplemented,
-            "the embedded runtime can't checkpoint containers",
+            "the embedded runtime cannot checkpoint containers",
         )))
     }
 

@@ -47,13 +47,13 @@ pub(crate) enum Purpose {
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
     /// A certificate can't be created or parsed.
-    #[error("can't create a certificate")]
+    #[error("cannot create a certificate")]
     Certificate(#[from] rcgen::Error),
     /// The TLS library does not accept the certificate.
-    #[error("can't set up TLS")]
+    #[error("cannot set up TLS")]
     Tls(#[from] rustls::Error),
     /// The verifier of client certificates can't be created.
-    #[error("can't verify client certificates")]
+    #[error("cannot verify client certificates")]
     Verifier(#[from] rustls::server::VerifierBuilderError),
     /// A certificate request that can't be signed.
     #[error("{0}")]

@@ -177,7 +177,7 @@ fn run(options: Options) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .context("can't start")?;
+        .context("cannot start")?;
     runtime.block_on(serve(options))
 }
 
@@ -205,8 +205,8 @@ async fn serve(options: Options) -> Result<()> {
     }
     write_files(&api, &options)?;
     println!("{}", api.url());
-    let mut interrupted = signal(SignalKind::interrupt()).context("can't watch for SIGINT")?;
-    let mut terminated = signal(SignalKind::terminate()).context("can't watch for SIGTERM")?;
+    let mut interrupted = signal(SignalKind::interrupt()).context("cannot watch for SIGINT")?;
+    let mut terminated = signal(SignalKind::terminate()).context("cannot watch for SIGTERM")?;
     tokio::select! {
         _ = interrupted.recv() => {}
         _ = terminated.recv() => {}
@@ -328,7 +328,7 @@ fn write(file: &Path, text: &str) -> Result<()> {
         .mode(0o600)
         .open(file)
         .and_then(|mut opened| opened.write_all(text.as_bytes()));
-    written.with_context(|| format!("can't write {}", file.display()))
+    written.with_context(|| format!("cannot write {}", file.display()))
 }
 
 fn report(api: &SimApi) {

@@ -88,7 +88,7 @@ impl Request {
             _ => return Err(StatusError::unsupported_media_type("application/json")),
         };
         let object: Value = object.map_err(|error| {
-            let message = format!("the body of the request can't be parsed: {error}");
+            let message = format!("the body of the request cannot be parsed: {error}");
             StatusError::bad_request(message)
         })?;
         if !object.is_object() {

@@ -92,7 +92,7 @@ impl SealKey {
         file.take(limit).read_to_end(&mut bytes).map_err(disk)?;
         let key = <&[u8; Self::LEN]>::try_from(bytes.as_slice());
         let key = key.map_err(|_| bad(format!("does not have {} bytes", Self::LEN)))?;
-        Self::new(key).map_err(|_| disk(io::Error::other("the key can't be set up")))
+        Self::new(key).map_err(|_| disk(io::Error::other("the key cannot be set up")))
     }
 
     /// Reads a key, or creates a random one if there is no file. The second value is true if the

@@ -115,7 +115,7 @@ impl<T: Stored> Record<T> {
         let path = path.into();
         assert!(
             path.file_name().is_some(),
-            "{} can't be a record",
+            "{} cannot be a record",
             path.display()
         );
         Self {

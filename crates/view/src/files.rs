@@ -132,7 +132,7 @@ async fn receive(
 fn in_thread(work: impl FnOnce() + Send + 'static) -> Result<(), FilesRefusal> {
     let spawned = thread::Builder::new().name("files".to_owned()).spawn(work);
     let failed =
-        |error: io::Error| FilesRefusal::Internal(format!("can't start a thread: {error}"));
+        |error: io::Error| FilesRefusal::Internal(format!("cannot start a thread: {error}"));
     spawned.map(drop).map_err(failed)
 }
 

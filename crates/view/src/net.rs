@@ -240,7 +240,7 @@ fn start(
     place: Option<Arc<OwnedFd>>,
     permit: OwnedSemaphorePermit,
 ) -> Result<(StopHandle, mpsc::Receiver<Line>), NetRefusal> {
-    let failed = |error: io::Error| NetRefusal::Internal(format!("can't start a probe: {error}"));
+    let failed = |error: io::Error| NetRefusal::Internal(format!("cannot start a probe: {error}"));
     let (stop, signal) = stop_pair().map_err(failed)?;
     let (sender, lines) = mpsc::channel(LINES);
     let run = move || {

@@ -71,7 +71,7 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
 
 /// The measurements that a kubelet supports as well.
 async fn through(client: &NodeClient) -> Result<[(&'static str, f64); 4]> {
-    progress("commands through the node's port");
+    progress("commands through port 10250");
     let commands = commands(client).await?;
     progress("1 GiB through standard output");
     let output = output(client).await?;

@@ -51,7 +51,7 @@ fn refuse(
         }
         Support::ApiObject(what) | Support::ApiObjectNotYet(what) => errors.forbidden(
             path,
-            format_args!("static pods can't use objects of the API server ({what})"),
+            format_args!("static pods cannot use objects of the API server ({what})"),
         ),
         Support::Never(why) | Support::ApiOnly(why) => errors.forbidden(path, why),
         Support::Full | Support::Partial(_) | Support::NoEffect(_) | Support::ApiEffect(_) => {}

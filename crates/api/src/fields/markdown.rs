@@ -62,7 +62,7 @@ pub fn markdown() -> String {
             Support::NotYet(why) => ("refused", format!("not built yet: {why}")),
             Support::ApiObject(what) => (
                 "API pods",
-                format!("manifests: refused, static pods can't use {what}"),
+                format!("manifests: refused, static pods cannot use {what}"),
             ),
             Support::ApiObjectNotYet(what) => ("refused", format!("not built yet: {what}")),
             Support::ApiOnly(why) => ("API pods", format!("manifests: refused; {why}")),

@@ -93,7 +93,7 @@ fn refusal(kind: &str) -> String {
         | "ReplicationController"
         | "StatefulSet" => ": write the template in its spec as a Pod",
         "CronJob" => ": cron jobs need a cluster",
-        "ConfigMap" | "Secret" => ": static pods can't use objects of the API server",
+        "ConfigMap" | "Secret" => ": static pods cannot use objects of the API server",
         _ => "",
     };
     format!("{kind:?} is not allowed; {ALLOWED}{hint}")

@@ -301,7 +301,7 @@ pub(super) fn resource_ref(
             Some(huge) if huge.starts_with("hugepages-") => {
                 errors.not_yet(
                     &resource_path,
-                    "huge pages can't be read by a container yet",
+                    "huge pages cannot be read by a container yet",
                 );
             }
             _ => errors.unsupported(&resource_path, requested, &RESOURCES.map(|(name, _)| name)),

@@ -19,7 +19,7 @@ use crate::{
     pod::{Pod, PodSource},
 };
 
-const NOT_HERE: &str = "an ephemeral container can't have it";
+const NOT_HERE: &str = "an ephemeral container cannot have it";
 
 /// Parses a v1 EphemeralContainer, written as JSON or YAML, that is to run in `pod` beside what is
 /// already there. Gives it and its defaulted JSON, the two parts that [`Pod::with_ephemeral`] needs.

@@ -167,7 +167,7 @@ pub(super) fn priority(
         (None, None) => {
             errors.forbidden(
                 &path.child("priorityClassName"),
-                "static pods can't use objects of the API server (priority classes); use system-node-critical or system-cluster-critical, or write priority",
+                "static pods cannot use objects of the API server (priority classes); use system-node-critical or system-cluster-critical, or write priority",
             );
             0
         }

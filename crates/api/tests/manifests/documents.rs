@@ -111,7 +111,7 @@ items:
             "a",
             "line 10, column 23: items[1].spec.hostNetwork: expected a boolean, found the string \"yes\"",
             "line 11, column 3: items[2].apiVersion: missing; write v1",
-            "line 14, column 3: items[3].kind: \"ConfigMap\" is not allowed; a manifest holds a v1 Pod, a v1 PodList, or a v1 List of Pods: static pods can't use objects of the API server",
+            "line 14, column 3: items[3].kind: \"ConfigMap\" is not allowed; a manifest holds a v1 Pod, a v1 PodList, or a v1 List of Pods: static pods cannot use objects of the API server",
             "line 16, column 3: items[4].kind: a list must not hold lists; write its pods here",
             "line 17, column 3: items[5]: expected a mapping with apiVersion and kind; a manifest holds a v1 Pod, a v1 PodList, or a v1 List of Pods",
         ]

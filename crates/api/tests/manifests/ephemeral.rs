@@ -108,7 +108,7 @@ fn the_apparmor_annotation_of_the_pod_counts() {
 
 #[test]
 fn what_it_must_not_have_is_refused() {
-    let refused = "Forbidden: an ephemeral container can't have it";
+    let refused = "Forbidden: an ephemeral container cannot have it";
     let probe = json!({"tcpSocket": {"port": 80}, "terminationGracePeriodSeconds": 1});
     for (field, value) in [
         ("lifecycle", json!({"stopSignal": "SIGINT"})),
@@ -155,7 +155,7 @@ fn what_any_container_must_not_have_is_refused() {
     check(
         json!({"envFrom": [{"secretRef": {"name": "a"}}]}),
         &[
-            "envFrom: Forbidden: static pods can't use objects of the API server (config maps and secrets)",
+            "envFrom: Forbidden: static pods cannot use objects of the API server (config maps and secrets)",
         ],
     );
     check(

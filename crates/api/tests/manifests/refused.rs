@@ -92,7 +92,7 @@ fn what_is_not_built_is_refused() {
 #[test]
 fn objects_of_the_api_server_are_refused() {
     let refusal = |field: &str, what: &str| {
-        format!("{field}: Forbidden: static pods can't use objects of the API server ({what})")
+        format!("{field}: Forbidden: static pods cannot use objects of the API server ({what})")
     };
     for (pointer, value, field, what) in [
         (
@@ -170,7 +170,7 @@ fn objects_of_the_api_server_are_refused() {
     check(
         "/spec/priorityClassName",
         json!("mine"),
-        "spec.priorityClassName: Forbidden: static pods can't use objects of the API server (priority classes); use system-node-critical or system-cluster-critical, or write priority",
+        "spec.priorityClassName: Forbidden: static pods cannot use objects of the API server (priority classes); use system-node-critical or system-cluster-critical, or write priority",
     );
 }
 

@@ -219,7 +219,7 @@ async fn trouble_is_reported_until_it_is_over() {
     }
     assert_eq!(
         log.problem().unwrap(),
-        "can't write /x: the disk is gone; 1 event is lost since the start"
+        "cannot write /x: the disk is gone; 1 event is lost since the start"
     );
     *fails.lock() = false;
     log.record(event(2));

@@ -184,7 +184,7 @@ fn a_policy_that_is_wrong_is_refused_with_file_line_and_field() {
         ),
         (
             "rules:\n- {level: None, nonResourceURLs: [/x], namespaces: [a]}\n",
-            "policy.yaml:4:17: rules[0].nonResourceURLs: a rule can't be about both resources and other paths; write two rules",
+            "policy.yaml:4:17: rules[0].nonResourceURLs: a rule cannot be about both resources and other paths; write two rules",
         ),
         (
             "rules:\n- level: None\n  nonResourceURLs: ['/a*b']\n",

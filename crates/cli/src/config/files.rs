@@ -57,14 +57,14 @@ impl ConfigFiles {
 }
 
 fn read(path: &str) -> anyhow::Result<(String, String)> {
-    let text = fs::read_to_string(path).with_context(|| format!("can't read {path}"))?;
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
     Ok((path.to_owned(), text))
 }
 
 fn collect(directory: &Path, paths: &mut Vec<String>) -> anyhow::Result<()> {
     let unreadable = || {
         format!(
-            "can't read the directory of drop-ins {}",
+            "cannot read the directory of drop-ins {}",
             directory.display()
         )
     };
@@ -72,7 +72,7 @@ fn collect(directory: &Path, paths: &mut Vec<String>) -> anyhow::Result<()> {
         let path = entry.with_context(unreadable)?.path();
         // Follows links, so that a mounted ConfigMap works.
         if fs::metadata(&path)
-            .with_context(|| format!("can't read {}", path.display()))?
+            .with_context(|| format!("cannot read {}", path.display()))?
             .is_dir()
         {
             collect(&path, paths)?;

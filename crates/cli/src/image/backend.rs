@@ -175,7 +175,7 @@ impl Backend {
         };
         loaded.map_err(|mut error| match error.is_unimplemented() {
             true => anyhow!(
-                "the runtime on this socket can't load archives; only Rubelet's own can (containerd \
+                "the runtime on this socket cannot load archives; only Rubelet's own can (containerd \
                  has `ctr images import`)"
             )
             .into(),

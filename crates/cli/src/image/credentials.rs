@@ -125,7 +125,7 @@ impl AuthFile {
             if login.password.is_empty() {
                 let message = format!(
                     "the login for {image:?} in {place} has no password; tokens and programs that \
-                     keep passwords can't be used"
+                     keep passwords cannot be used"
                 );
                 return Err(anyhow!(message).into());
             }

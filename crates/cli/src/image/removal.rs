@@ -154,7 +154,7 @@ async fn check_takes_one_name(
         return Ok(());
     };
     Err(anyhow!(
-        "{other} can't take the name {name:?} away alone, only all of the image: {}; --force does that",
+        "{other} cannot take the name {name:?} away alone, only all of the image: {}; --force does that",
         image.repo_tags.join(", ")
     )
     .into())

@@ -107,7 +107,7 @@ impl Reports {
             Self::OfPod(reports) => reports.next().await?,
         };
         let Some(line) = line else { return Ok(None) };
-        let event = serde_json::from_str(&line).context("a report can't be read")?;
+        let event = serde_json::from_str(&line).context("a report cannot be read")?;
         Ok(Some(event))
     }
 

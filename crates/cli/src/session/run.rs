@@ -68,14 +68,14 @@ async fn copy_out(source: Option<Box<dyn Source>>, fd: BorrowedFd<'_>) -> Result
 fn unwritten(error: io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::ReaderGone,
-        _ => Failure::Error(anyhow::Error::from(error).context("can't write the output")),
+        _ => Failure::Error(anyhow::Error::from(error).context("cannot write the output")),
     }
 }
 
 /// Copies stdin and closes it at its end. Only returns errors.
 async fn copy_in(stdin: Option<Box<dyn Sink>>, local: &Streams) -> Result<Infallible, Failure> {
     if let Some(mut stdin) = stdin {
-        let mut input = Input::read(&local.stdin).context("can't read stdin")?;
+        let mut input = Input::read(&local.stdin).context("cannot read stdin")?;
         // A command that stops reading may still have output.
         let _ = pass_on(&mut input, stdin.as_mut()).await;
         drop(input);

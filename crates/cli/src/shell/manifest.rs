@@ -30,7 +30,7 @@ impl ManifestFile {
             // It may not exist.
             let _ = fs::remove_file(&hidden);
         }
-        written.with_context(|| format!("can't write the manifest {}", path.display()))?;
+        written.with_context(|| format!("cannot write the manifest {}", path.display()))?;
         Ok(Self { path: Some(path) })
     }
 
@@ -63,7 +63,7 @@ fn remove(path: &Path) -> anyhow::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed
-            .with_context(|| format!("can't remove {}: its pod runs until it is", path.display())),
+            .with_context(|| format!("cannot remove {}: its pod runs until it is", path.display())),
     }
 }
 

@@ -78,7 +78,7 @@ fn a_mistake_names_file_line_and_field() {
 fn a_file_that_is_missing_is_named() {
     let error = type_in(&["config", "validate", "--config", "/nowhere/config.yaml"]).error(1);
     assert!(
-        error.starts_with("error: can't read /nowhere/config.yaml: No such file"),
+        error.starts_with("error: cannot read /nowhere/config.yaml: No such file"),
         "{error}"
     );
     let error = type_in(&["config", "show", "--config-dir", "/nowhere"]).error(1);

@@ -338,7 +338,7 @@ fn a_platform_is_passed_to_a_runtime_that_knows_what_it_means() {
     is_other.store(true, std::sync::atomic::Ordering::Relaxed);
     let error = served.type_in("pull a:1 --platform linux/arm64").error(1);
     assert!(
-        error.contains("another can't be told a platform"),
+        error.contains("another cannot be told a platform"),
         "{error}"
     );
     assert!(served.images.pulled.lock().unwrap().is_empty());
@@ -361,7 +361,7 @@ fn files_are_loaded_by_their_whole_path_where_the_runtime_can() {
     assert_eq!(error, "error: dir/broken.tar is no archive\n");
     let other = Served::start(false);
     let error = other.type_in("load a.tar").error(1);
-    assert!(error.contains("can't load archives"), "{error}");
+    assert!(error.contains("cannot load archives"), "{error}");
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn predicate(pod: &PodExplanation) -> String {
     }
     if let Some(trouble) = pod.sandbox.as_ref().filter(|_| !pod.ready) {
         return format!(
-            "can't start: {}; next try {}",
+            "cannot start: {}; next try {}",
             first_line(&trouble.message),
             in_time(trouble.next_try, now)
         );
@@ -238,7 +238,7 @@ fn waits(
         .map_or_else(String::new, |at| format!("; next try {}", in_time(at, now)));
     if let Some(trouble) = &container.failed_start {
         let what = reason(&trouble.reason, first_line(&trouble.message));
-        return format!("{subject} can't start: {what}{next_try}");
+        return format!("{subject} cannot start: {what}{next_try}");
     }
     let wait = container.next_try.and_then(|at| left(at, now));
     let number = container.restarts.saturating_add(1);

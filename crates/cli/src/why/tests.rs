@@ -265,7 +265,7 @@ fn the_headline_names_the_one_thing_that_keeps_a_pod_back() {
                 up("side"),
                 with(container("web", "regular", waiting("ErrImagePull")), pull),
             ]),
-            "is not ready: container web can't start: ErrImagePull: no such image; next try in 20 s",
+            "is not ready: container web cannot start: ErrImagePull: no such image; next try in 20 s",
         ),
         (
             pending(&[container("web", "regular", waiting("ContainerCreating"))]),
@@ -390,7 +390,7 @@ fn pods_without_a_container_in_the_way_are_explained_too() {
         ),
         (
             headline(no_sandbox),
-            "can't start: Failed to create pod sandbox: no network; next try in 4 s",
+            "cannot start: Failed to create pod sandbox: no network; next try in 4 s",
         ),
         (
             headline(planned),
@@ -458,7 +458,7 @@ fn evidence_has_gates_failed_starts_logs_and_the_sandbox() {
     assert_eq!(
         text(pod),
         "\
-pod default/web can't start: no network; next try in 4 s
+pod default/web cannot start: no network; next try in 4 s
   phase Pending for 1 h (since 2026-03-01T11:00:00Z)
   not ready for 5 min (since 2026-03-01T11:55:00Z)
   sandbox failed 2 s ago: FailedCreatePodSandBox; next try in 4 s

@@ -62,7 +62,7 @@ fn unknown_and_locked_gates_are_refused() {
     );
     assert_eq!(
         message("NodeSwap", false),
-        "can't be false; the gate is locked to true"
+        "cannot be false; the gate is locked to true"
     );
     assert!(gates(&[("NodeSwap", true), ("GangScheduling", true)]).is_ok());
 }

@@ -92,7 +92,7 @@ fn reserved(field: &str, resources: &BTreeMap<String, String>) -> CheckResult {
         let field = join_path(field, name);
         if !RESERVABLE.contains(&name.as_str()) {
             let message = format!(
-                "can't be reserved; allowed are {}",
+                "cannot be reserved; allowed are {}",
                 alternatives(&RESERVABLE)
             );
             return violation([field.as_str()], message);
@@ -127,7 +127,7 @@ fn enforcement(check: &Check<'_>) -> CheckResult {
             "none" if config.enforce_node_allocatable.len() > 1 => {
                 return violation(
                     [item.as_str()],
-                    "\"none\" can't be combined with other values".to_owned(),
+                    "\"none\" cannot be combined with other values".to_owned(),
                 );
             }
             "none" => continue,
@@ -175,7 +175,7 @@ fn reserved_cpus(check: &Check<'_>) -> CheckResult {
         ("kubeReservedCgroup", &config.kube_reserved_cgroup),
     ] {
         if !cgroup.is_empty() {
-            let message = format!("can't be used together with {field}");
+            let message = format!("cannot be used together with {field}");
             return violation(["reservedSystemCPUs"], message);
         }
     }
@@ -229,7 +229,7 @@ fn qos_reserved(check: &Check<'_>) -> CheckResult {
         let message = if !check.gates.enabled("QOSReserved") {
             "needs the feature gate QOSReserved".to_owned()
         } else if name != "memory" {
-            "can't be reserved; allowed is \"memory\"".to_owned()
+            "cannot be reserved; allowed is \"memory\"".to_owned()
         } else if percent.is_none_or(|percent| percent > 100) {
             format!("must be from 0% to 100%, is {share:?}")
         } else {

@@ -59,7 +59,7 @@ fn audit(options: &AuditOptions) -> CheckResult {
         return violation(["rubelet.audit.level"], message);
     }
     if !level.is_empty() && !options.policy_file.is_empty() {
-        let message = "can't be given with policyFile, whose rules set the levels".to_owned();
+        let message = "cannot be given with policyFile, whose rules set the levels".to_owned();
         return violation(["rubelet.audit.level", "rubelet.audit.policyFile"], message);
     }
     if options.path.is_empty() && !(options.policy_file.is_empty() && level.is_empty()) {

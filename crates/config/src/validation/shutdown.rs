@@ -51,7 +51,7 @@ pub(super) fn validate(check: &Check<'_>) -> CheckResult {
     match all.is_zero() && critical.is_zero() {
         true => Ok(()),
         false => {
-            let message = format!("can't be used together with {all_field}");
+            let message = format!("cannot be used together with {all_field}");
             violation([by_priority, all_field], message)
         }
     }

@@ -151,7 +151,7 @@ fn join(plan: &ContainerPlan<'_>) -> Result<(), Failure> {
         // It would change the host.
         if (name.starts_with("net.") || name.starts_with("net/")) && !own_network {
             return Err(Failure(format!(
-                "the kernel parameter {name} can't be set in the host's network"
+                "the kernel parameter {name} cannot be set in the host's network"
             )));
         }
         set_parameter(name, value)?;

@@ -230,7 +230,7 @@ fn failures_are_told() {
     spec.mounts
         .push(bind("/tmp".as_ref(), "/data", &["rshared"]));
     let error = place.run_in(&spec, pod.joined(), None).unwrap_err();
-    assert!(error.contains("can't propagate to the host"), "{error}");
+    assert!(error.contains("cannot propagate to the host"), "{error}");
 }
 
 fn shared_processes() {

@@ -36,7 +36,7 @@ pub enum TargetError {
         source: io::Error,
     },
     /// On version 2 a threaded cgroup accepts single threads or nothing at all.
-    #[error("the cgroup {} is of the type `{kind}` and can't hold a container: only `domain` can", dir.display())]
+    #[error("the cgroup {} is of the type `{kind}` and cannot hold a container: only `domain` can", dir.display())]
     Threaded {
         /// Directory of the cgroup.
         dir: PathBuf,

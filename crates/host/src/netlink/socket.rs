@@ -61,7 +61,7 @@ pub enum NetlinkError {
     #[error("cannot open a netlink socket")]
     Open(#[source] io::Error),
     /// The socket failed.
-    #[error("cannot talk to the kernel over netlink")]
+    #[error("cannot exchange messages with the kernel over netlink")]
     Socket(#[source] io::Error),
     /// A message was rejected.
     #[error("cannot {what}{}", if hint.is_empty() { String::new() } else { format!(" ({hint})") })]

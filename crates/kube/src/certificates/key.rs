@@ -33,7 +33,7 @@ pub enum KeyError {
 pub(super) enum CertificatePurpose {
     /// For the node as a client of the API server.
     Client,
-    /// To be shown by the node's port.
+    /// To be shown by the kubelet API (port 10250).
     Serving,
 }
 

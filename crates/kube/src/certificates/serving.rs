@@ -1,4 +1,4 @@
-//! The certificate of the node's port: from files, made here, or issued by the cluster.
+//! The certificate of the kubelet API (port 10250): from files, made here, or issued by the cluster.
 //!
 //! Source of the rules: `InitializeTLS` in `cmd/kubelet/app/server.go` and
 //! `pkg/kubelet/certificate/kubelet.go`. Unlike there, a self-signed certificate is replaced before
@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// The certificate that the node's port shows. Without one, TLS connections are refused.
+/// The certificate that the kubelet API (port 10250) shows. Without one, TLS connections are refused.
 #[derive(Debug)]
 pub struct ServingCert {
     current: RwLock<Option<Certificate>>,

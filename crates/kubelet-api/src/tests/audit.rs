@@ -1,4 +1,4 @@
-//! Audit events of the node's port.
+//! Audit events of the kubelet API (port 10250).
 
 use rubelet_server::testing::Journal;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Sessions on the node's port: the kubelet's paths, rights and words.
+//! Sessions on the kubelet API (port 10250): the kubelet's paths, rights and words.
 
 use std::time::Duration;
 

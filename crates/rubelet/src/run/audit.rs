@@ -46,7 +46,7 @@ fn policy(options: &AuditOptions) -> anyhow::Result<AuditPolicy> {
         let mut bounded = file.take(LONGEST_POLICY + 1);
         bounded.read_to_string(&mut text)
     });
-    read.with_context(|| format!("rubelet.audit.policyFile: can't read {file}"))?;
+    read.with_context(|| format!("rubelet.audit.policyFile: cannot read {file}"))?;
     ensure!(
         text.len() as u64 <= LONGEST_POLICY,
         "rubelet.audit.policyFile: {file} has more than {LONGEST_POLICY} bytes"
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(
             opened(&options).unwrap_err(),
             format!(
-                "rubelet.audit.policyFile: can't read {policy}: No such file or directory (os \
+                "rubelet.audit.policyFile: cannot read {policy}: No such file or directory (os \
                  error 2)"
             )
         );

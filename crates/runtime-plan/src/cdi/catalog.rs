@@ -119,7 +119,7 @@ impl<'a> DeviceCatalog<'a> {
             message.push_str(&format!("; there are {}", of_kind.join(", ")));
         }
         if let Some((file, why)) = self.broken.first() {
-            message.push_str(&format!("; {} can't be used: {why}", file.path.display()));
+            message.push_str(&format!("; {} cannot be used: {why}", file.path.display()));
         }
         message
     }

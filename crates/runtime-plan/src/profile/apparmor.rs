@@ -31,7 +31,7 @@ pub fn apparmor(
         Some(RequestedProfile::Localhost(name)) if !host.apparmor => Err(Refusal::new(
             FIELD,
             format!(
-                "apparmor is not supported, so the profile {name} can't be applied: the host's kernel has no AppArmor, or it is switched off"
+                "apparmor is not supported, so the profile {name} cannot be applied: the host's kernel has no AppArmor, or it is switched off"
             ),
         )),
         None | Some(RequestedProfile::RuntimeDefault) if !host.apparmor || security.privileged => {

@@ -32,11 +32,13 @@ pub(super) fn sysctls(
         }
         match owner(&dotted) {
             Some(Owner::Network) if !network => {
-                return refuse("the pod uses the host network, so it can't set network parameters");
+                return refuse(
+                    "the pod uses the host network, so it cannot set network parameters",
+                );
             }
             Some(Owner::Ipc) if !ipc => {
                 return refuse(
-                    "the pod uses the host's IPC namespace, so it can't set IPC parameters",
+                    "the pod uses the host's IPC namespace, so it cannot set IPC parameters",
                 );
             }
             Some(_) => sysctls.insert(dotted, value),

@@ -92,12 +92,12 @@ pub fn container(
             Ok(CallDecision::Proceed)
         }
         (Call::Start, Phase::Created) => {
-            precondition("can't be started: its sandbox is not ready".to_owned())
+            precondition("cannot be started: its sandbox is not ready".to_owned())
         }
         (_, Phase::Removing) if !matches!(call, Call::Stop | Call::Remove) => {
             precondition("is being removed".to_owned())
         }
-        (Call::Start, _) => precondition(format!("can't be started: it is in state {is}")),
+        (Call::Start, _) => precondition(format!("cannot be started: it is in state {is}")),
         (Call::Stop, Phase::Exited | Phase::Removing) => Ok(CallDecision::Nothing),
         (Call::Stop, _) => Ok(CallDecision::Proceed),
         (Call::Remove, Phase::Created | Phase::Running | Phase::Unknown) => {

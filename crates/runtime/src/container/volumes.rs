@@ -25,7 +25,7 @@ pub(super) fn resolve(
         let field = format!("mounts[{index}].image");
         if let Handler::External { name, .. } = handler {
             return Err(RuntimeError::invalid(format!(
-                "{field}: the runtime handler {name:?} can't mount images; the default handler can"
+                "{field}: the runtime handler {name:?} cannot mount images; the default handler can"
             )));
         }
         if wanted.image.is_empty() {

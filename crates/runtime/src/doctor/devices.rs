@@ -10,7 +10,7 @@ pub(super) fn specifications(settings: &RuntimeSettings) -> Vec<Finding> {
         .map(|error| {
             Finding::new(
                 Severity::Warning,
-                format!("a CDI specification can't be used: {error}"),
+                format!("a CDI specification cannot be used: {error}"),
                 "containers that request these devices are refused",
                 "correct or remove the file; the vendor's tool can regenerate it",
             )

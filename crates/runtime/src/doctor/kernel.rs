@@ -133,7 +133,7 @@ fn missing_controllers(mount: &Path, cgroups: &CgroupFs) -> Vec<Finding> {
                     Severity::Warning
                 },
                 format!("the cgroup controller `{name}` is missing"),
-                "limits of this kind can't be set, and pods with such limits are refused",
+                "limits of this kind cannot be set, and pods with such limits are refused",
                 format!("boot without `cgroup_disable={name}`, with the controller enabled"),
             )
         })
@@ -263,7 +263,7 @@ pub(super) fn security_modules(root: &Path) -> Vec<Finding> {
     if !exists(&root.join("proc/sys/kernel/seccomp/actions_avail")) {
         findings.push(Finding::new(
             Severity::Error,
-            "the kernel can't filter system calls",
+            "the kernel cannot filter system calls",
             "containers with a seccomp profile, which is the default, are refused",
             "build the kernel with CONFIG_SECCOMP_FILTER",
         ));
@@ -278,7 +278,7 @@ pub(super) fn security_modules(root: &Path) -> Vec<Finding> {
     } else if let Some(ProfileObstacle { what, remedy }) = apparmor::obstacle(root) {
         findings.push(Finding::new(
             Severity::Warning,
-            format!("the AppArmor profile {APPARMOR_DEFAULT} can't be loaded: {what}"),
+            format!("the AppArmor profile {APPARMOR_DEFAULT} cannot be loaded: {what}"),
             "containers that request no AppArmor profile run unconfined, and those that request RuntimeDefault are refused",
             remedy,
         ));

@@ -34,12 +34,12 @@ const USEFUL: [(u32, &str, &str); 2] = [
     (
         24,
         "CAP_SYS_RESOURCE",
-        "oom_score_adj can't be lowered and hard limits can't be raised",
+        "oom_score_adj cannot be lowered and hard limits cannot be raised",
     ),
     (
         31,
         "CAP_SETFCAP",
-        "file capabilities in images can't be set",
+        "file capabilities in images cannot be set",
     ),
 ];
 

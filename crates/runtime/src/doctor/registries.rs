@@ -9,7 +9,7 @@ pub(super) fn directories(settings: &RuntimeSettings) -> Vec<Finding> {
     let finding = |error: String| {
         Finding::new(
             Severity::Warning,
-            format!("the settings of a registry can't be used: {error}"),
+            format!("the settings of a registry cannot be used: {error}"),
             "pulls of images from that registry fail; `_default` is for all registries without settings of their own",
             "correct the file, or remove the registry's directory; no restart is needed",
         )

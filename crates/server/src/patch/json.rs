@@ -196,7 +196,7 @@ fn apply_one(document: &mut Value, operation: &Operation) -> Result<(), String> 
         }
         Operation::Move { from, to } => {
             if to.tokens.len() > from.tokens.len() && to.tokens.starts_with(&from.tokens) {
-                return Err(format!("{:?} can't be moved into itself", from.text));
+                return Err(format!("{:?} cannot be moved into itself", from.text));
             }
             let value = remove(document, from)?;
             add(document, to, value)

@@ -18,7 +18,7 @@ pub(super) const COLUMNS: &[Column] = &[
     column("Ready", "Containers that are ready, of all that stay up."),
     column(
         "Status",
-        "State of the pod; if it can't run, the reason and the time of the next try.",
+        "State of the pod; if it cannot run, the reason and the time of the next try.",
     ),
     column(
         "Restarts",

@@ -349,7 +349,7 @@ pub(super) fn wrong_phase(container: &Container, what: &str) -> Failure {
         ContainerPhase::Exited => "has exited",
     };
     let id = &container.what.id;
-    let text = format!("the container {id} {phase} and can't be {what}");
+    let text = format!("the container {id} {phase} and cannot be {what}");
     Failure::new(FailureKind::WrongState, text)
 }
 

@@ -41,7 +41,7 @@ impl Sandbox {
         if let Some(kind) = setup.namespaces.iter().find(|kind| !known.contains(kind)) {
             return Err(Failure::new(
                 FailureKind::Invalid,
-                format!("containers of a pod can't share a {kind:?} namespace"),
+                format!("containers of a pod cannot share a {kind:?} namespace"),
             ));
         }
         let wanted = NamespaceOptions {

@@ -175,7 +175,7 @@ pub(super) fn sign(shared: &Shared, object: &Value, store: &mut Store) {
 
 /// Requirements of the signers of nodes' certificates.
 fn check(object: &Value, request: &[u8]) -> Result<(), &'static str> {
-    let subject = authority::subject(request).map_err(|_| "the request can't be parsed")?;
+    let subject = authority::subject(request).map_err(|_| "the request cannot be parsed")?;
     let Subject {
         common_name,
         organization,

@@ -57,7 +57,7 @@ pub(crate) fn problems() -> [Problem; 4] {
             name: "missing",
             pod: one("missing", missing),
             is_there: |pod| waits_for(pod, "main") == "ImagePullBackOff",
-            headline: "container main can't start",
+            headline: "container main cannot start",
             evidence: &["127.0.0.1:1/none:1", "next try in "],
         },
         Problem {

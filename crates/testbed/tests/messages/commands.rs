@@ -64,7 +64,7 @@ fn commands_that_are_wrong_or_have_no_agent() {
             &["get", "pods", "-o", "table"],
         ),
         (
-            "A duration that is none",
+            "An invalid duration",
             &["logs", "web", "--since", "yesterday"],
         ),
         ("No agent is running", &["get", "pods", &socket]),

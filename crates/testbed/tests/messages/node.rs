@@ -50,7 +50,7 @@ fn commands_to_an_agent_that_cannot_do_it() {
             &["logs", "web-a", "-n", "other"],
         ),
         ("The beginning of two names", &["logs", "web"]),
-        ("A selector that is none", &["get", "pods", "-l", "a=b=c"]),
+        ("An invalid selector", &["get", "pods", "-l", "a=b=c"]),
         (
             "A container that is not there",
             &["logs", "web-a", "-c", "none"],

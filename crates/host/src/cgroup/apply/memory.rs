@@ -111,7 +111,7 @@ fn swap_v2(
     let in_force = || writer.read("memory", "memory.max")?.trim().parse().ok();
     match limit.or_else(in_force) {
         Some(limit) if limit > both => Err(format!(
-            "memory and swap together can't have less than memory alone, which has {limit}"
+            "memory and swap together cannot have less than memory alone, which has {limit}"
         )),
         Some(limit) if limit >= 0 => Ok(Some(both - limit)),
         _ => Err("it needs a limit of memory beside it".to_owned()),

@@ -129,7 +129,7 @@ fn swap_of_version_2_is_what_is_left_of_both_together() {
         (
             Some(8192),
             Some(4096),
-            "can't have less than memory alone, which has 8192",
+            "cannot have less than memory alone, which has 8192",
         ),
         (Some(-1), Some(4096), "needs a limit of memory"),
     ] {

@@ -20,7 +20,7 @@ pub enum RuleError {
     /// Cgroups support one default and exceptions from it, no exceptions from exceptions.
     #[error(
         "the device rule `{rule}` takes back a part of the earlier rule `{earlier}`, which cgroups \
-         can't express: write rules that don't overlap"
+         cannot express: write rules that don't overlap"
     )]
     Part {
         /// The later rule.

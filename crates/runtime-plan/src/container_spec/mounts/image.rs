@@ -28,10 +28,10 @@ pub(super) fn mount(
         return refuse("readonly", "an image can only be mounted read-only");
     }
     if mount.propagation() != v1::MountPropagation::PropagationPrivate {
-        return refuse("propagation", "an image mount can't propagate mounts");
+        return refuse("propagation", "an image mount cannot propagate mounts");
     }
     if mount.image_sub_path.contains('\0') {
-        return refuse("image_sub_path", "a path can't contain a NUL byte");
+        return refuse("image_sub_path", "a path cannot contain a NUL byte");
     }
     let layers = input
         .sources

@@ -40,7 +40,7 @@ pub(super) fn requested_mount(
     if destination == Path::new("/") {
         return Err(refuse(
             ".container_path",
-            "the root itself can't be a mount".to_owned(),
+            "the root itself cannot be a mount".to_owned(),
         ));
     }
     if mount.image.is_some() || !mount.image_sub_path.is_empty() {
@@ -80,7 +80,8 @@ pub(super) fn requested_mount(
         if !input.host.idmapped_mounts {
             return Err(refuse(
                 ".uid_mappings",
-                "the host's kernel can't map the IDs of mounts; Linux 5.12 or newer can".to_owned(),
+                "the host's kernel cannot map the IDs of mounts; Linux 5.12 or newer can"
+                    .to_owned(),
             ));
         }
         options.push("idmap");

@@ -40,7 +40,7 @@ fn security_modules_and_cgroup_drivers_that_do_not_fit_are_reported() {
     assert!(told("AppArmor is not enabled") && !told("SELinux"));
     write("sys/module/apparmor/parameters/enabled", "Y\n");
     write("sys/fs/selinux/enforce", "1");
-    assert!(told("rubelet-default can't be loaded") && told("SELinux is enabled"));
+    assert!(told("rubelet-default cannot be loaded") && told("SELinux is enabled"));
 
     let severity = |driver| cgroup_driver(root.path(), driver).map(|finding| finding.severity);
     assert_eq!(severity(CgroupDriver::Systemd), Some(Severity::Error));

@@ -58,7 +58,7 @@ pub(super) const METRICS: [MetricDefinition<CgroupStats>; 32] = [
     ),
     gauge(
         "container_memory_working_set_bytes",
-        "Memory that can't be reclaimed easily",
+        "Memory that cannot be reclaimed easily",
         |stats| Some(stats.memory?.working_set),
     ),
     gauge("container_memory_rss", "Anonymous memory", |stats| {
