@@ -11,6 +11,8 @@
 //! - [`wire`]: the way back, to the Kubernetes form.
 //! - [`hash`], [`annotations`], [`image_ref`], [`qos`], [`quantity`]: rules of one page each.
 //!
+//! It never reads a file, a clock or the API server: text, objects and the time are arguments.
+//!
 //! ```
 //! use rubelet_api::{manifest, parse::{ParseContext, parse}, pod::PodSource};
 //!

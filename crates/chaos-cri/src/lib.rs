@@ -5,6 +5,9 @@
 //! explains the syntax. The same seed and rules make the same decisions in every run, call by call;
 //! only the order of a client's calls may differ.
 //!
+//! It never starts or stops a runtime, and never calls it on its own: each call to the runtime is one
+//! that a client made, or its repetition by a rule. No product code uses this crate.
+//!
 //! ```
 //! use chaos_cri::{Rule, Rules};
 //!

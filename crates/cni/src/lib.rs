@@ -9,12 +9,21 @@
 //! create.
 //!
 //! ```
-//! use rubelet_cni::Cidr;
+//! use rubelet_cni::{NetworkChoice, NetworkSettings, network};
 //!
-//! let pods: Cidr = "10.244.1.0/24".parse().expect("an address range");
-//! assert_eq!(pods.gateway().to_string(), "10.244.1.1");
-//! assert!(pods.contains("10.244.1.7".parse().expect("an address")));
-//! assert!("10.244.1.0/33".parse::<Cidr>().is_err());
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> std::io::Result<()> {
+//! let directory = tempfile::tempdir()?;
+//! let pods = network(NetworkSettings {
+//!     choice: NetworkChoice::Cni,
+//!     cni_conf_dir: directory.path().join("net.d"),
+//!     ..NetworkSettings::new(directory.path().join("state"))
+//! });
+//! // No pod can be added before there is a CNI configuration. The message is containerd's.
+//! let error = pods.status().await.expect_err("the directory is missing");
+//! assert!(error.to_string().contains("cni plugin not initialized"));
+//! # Ok(())
+//! # }
 //! ```
 
 mod address;

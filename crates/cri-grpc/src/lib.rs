@@ -1,6 +1,9 @@
 //! The CRI traits over a unix socket: a client for runtimes in another process and, behind the
 //! feature `server`, the other end for any implementor of the traits.
 //!
+//! The client never repeats a call and never interprets a response: whether a call is made again,
+//! and what its result means, is up to the caller.
+//!
 //! ```no_run
 //! use rubelet_cri::{RuntimeService, Timeouts, v1};
 //! use rubelet_cri_grpc::CriClient;

@@ -10,6 +10,9 @@
 //! neither files, directories nor links only the type is sent, and receivers skip them. Functions
 //! block.
 //!
+//! This crate never starts a process, never enters a namespace, and does not find containers or
+//! decide who may copy: the caller hands it the root directory.
+//!
 //! ```
 //! use rubelet_files::{Attributes, Destination, Source};
 //!

@@ -21,6 +21,23 @@
 //!
 //! A layer is created below `ingest`, flushed, and renamed; an image's record is written when all
 //! its layers are committed. A crash at any instant leaves complete layers and images only.
+//!
+//! This crate never runs anything that an image contains, never mounts a root file system, and never
+//! decides when to pull or to remove an image.
+//!
+//! ```
+//! use rubelet_images::{ImageSettings, ImageStore, Reference};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let directory = tempfile::tempdir()?;
+//! let store = ImageStore::open(directory.path(), ImageSettings::default()).await?;
+//! assert!(store.list().is_empty());
+//! assert!(store.find("nginx").is_none(), "it was not pulled");
+//! assert_eq!("nginx".parse::<Reference>()?.to_string(), "docker.io/library/nginx:latest");
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod archive;
 mod clock;

@@ -14,7 +14,11 @@
 //! | [`records::RecordWriter`] | status and history | one small file per pod |
 //!
 //! Other crates read the state of pods from the boards of `node-state`. [`agent`] assembles the
-//! parts. One of them on a simulated runtime:
+//! parts.
+//!
+//! This crate never opens a connection to a runtime or to the API server, and listens on nothing: it
+//! sees the traits of `cri` and `node-state`, and others supply what is behind them. One of its
+//! parts, on a simulated runtime:
 //!
 //! ```
 //! use std::time::Duration;

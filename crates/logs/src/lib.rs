@@ -1,4 +1,7 @@
-//! Container logs: paths, format, reading, following and rotation. Only the runtime writes them.
+//! Container logs: paths, format, reading, following and rotation.
+//!
+//! This crate never writes a line of a log, as only the runtime does, and never follows a link that
+//! a container can have made.
 //!
 //! - [`layout`]: names of directories, files and links, as the kubelet lays them out; pure.
 //! - [`directories`], [`links`]: creating and removing them.

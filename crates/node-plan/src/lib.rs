@@ -11,7 +11,8 @@
 //! - [`admission`]: admission and preemption of pods.
 //! - [`node_status`]: the node object, its conditions, and when they are sent.
 //!
-//! Pure: facts of the machine are arguments, results are values that the caller applies.
+//! Pure: this crate never reads the machine or a clock, and never changes anything. Facts are
+//! arguments, results are values that the caller applies.
 //!
 //! ```
 //! use rubelet_api::resources::QosClass;

@@ -1,5 +1,5 @@
 //! The tables that compare Rubelet with the kubelet of Kubernetes 1.36, row by row, and all events that it records. Tests of
-//! other crates hold their code against these tables, and `docs/parity.md` is made from them; no product code uses them.
+//! other crates hold their code against these tables, and `docs/parity.md` is made from them. They never decide what the agent does: no product code uses them.
 //!
 //! ```
 //! use rubelet_base::parity::ParityVerdict;

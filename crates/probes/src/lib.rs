@@ -2,7 +2,8 @@
 //!
 //! [`ProberTask`] is one task for the probes of all pods, with one timer. A pod's task sets the
 //! probes to run ([`ProberHandle::set`]); the task runs them in time and publishes their results
-//! ([`ProberHandle::outcomes`]). `pod-plan` decides what a result means for a container.
+//! ([`ProberHandle::outcomes`]). `pod-plan` decides what a result means for a container: this crate never stops or
+//! restarts one, and never changes a pod's status.
 //!
 //! [`Prober`] makes one attempt over the network, or runs an `httpGet` hook. Its messages are
 //! identical to the kubelet's, because operators read them in events and search for them. An

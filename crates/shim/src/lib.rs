@@ -10,6 +10,9 @@
 //!
 //! It never decides what to run or when to restart: the agent does.
 //!
+//! A shim needs root for its namespaces and an agent's program to run in, so the example reads what
+//! one leaves behind instead:
+//!
 //! ```
 //! use rubelet_shim::exit_record;
 //!

@@ -8,6 +8,8 @@
 //! Events are emitted as by containerd 2.x, or by another runtime ([`EventFlavour`]), with faults
 //! on request ([`EventFault`], [`Sim::inject_random_event_faults`]).
 //!
+//! It never starts a process, opens a socket or reads a file, and no product code uses it.
+//!
 //! ```
 //! use std::time::Duration;
 //!

@@ -12,11 +12,57 @@
 //! This crate never authorizes sessions, and never starts a process itself.
 //!
 //! ```
-//! use rubelet_streaming::TerminalSize;
+//! use std::{sync::Arc, time::Duration};
 //!
-//! let size: TerminalSize = serde_json::from_str(r#"{"Width": 80, "Height": 24}"#)?;
-//! assert_eq!((size.width, size.height), (80, 24));
-//! # Ok::<(), serde_json::Error>(())
+//! use http::{Request, StatusCode};
+//! use rubelet_cri::v1;
+//! use rubelet_streaming::{ServeOptions, SessionTarget, upgrade};
+//! # use async_trait::async_trait;
+//! # use rubelet_cri::{CriError, CriErrorKind, CriResult};
+//! # use rubelet_streaming::{PortDialer, RemoteProcess, Sessions};
+//! #
+//! # struct Runtime;
+//! #
+//! # fn absent(call: &'static str) -> CriError {
+//! #     CriError::new(call, CriErrorKind::NotFound, "no such container")
+//! # }
+//! #
+//! # #[async_trait]
+//! # impl Sessions for Runtime {
+//! #     async fn exec(&self, _: v1::ExecRequest) -> CriResult<RemoteProcess> {
+//! #         Err(absent("Exec"))
+//! #     }
+//! #     async fn attach(&self, _: v1::AttachRequest) -> CriResult<RemoteProcess> {
+//! #         Err(absent("Attach"))
+//! #     }
+//! #     async fn port_forward(&self, _: &str) -> CriResult<Arc<dyn PortDialer>> {
+//! #         Err(absent("PortForward"))
+//! #     }
+//! # }
+//! #
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // `Runtime` implements `Sessions`.
+//! let target = || SessionTarget::Exec(v1::ExecRequest::default(), Arc::new(Runtime));
+//! let options = || ServeOptions {
+//!     idle_timeout: Duration::from_secs(4 * 60 * 60),
+//!     shutdown: Box::pin(std::future::pending::<()>()),
+//! };
+//! let request = Request::post("/exec/default/web/main")
+//!     .header("connection", "Upgrade")
+//!     .header("upgrade", "SPDY/3.1")
+//!     .header("x-stream-protocol-version", "v4.channel.k8s.io")
+//!     .body(())?;
+//! let answer = upgrade(request, target(), options()).await;
+//! assert_eq!(answer.response.status(), StatusCode::SWITCHING_PROTOCOLS);
+//! assert!(answer.session.is_some(), "runs once the response is sent");
+//!
+//! let plain = Request::get("/exec/default/web/main").body(())?;
+//! let answer = upgrade(plain, target(), options()).await;
+//! assert_eq!(answer.response.status(), StatusCode::BAD_REQUEST);
+//! assert!(answer.session.is_none());
+//! # Ok(())
+//! # }
 //! ```
 
 mod agreed;

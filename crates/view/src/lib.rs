@@ -5,8 +5,10 @@
 //! a pod, such as a restart, is checked and recorded as an intent; the pod's own task acts on it.
 //!
 //! This crate calls the runtime for sessions and files only (`sessions.rs`, `files.rs`), never changes the host, and listens on
-//! nothing: requests come from `rubelet-server`, whose types it fills in. Its tests show how a view is made and asked
-//! (`tests/fixture.rs`).
+//! nothing: requests come from `rubelet-server`, whose types it fills in.
+//!
+//! A [`LocalView`] is made of all boards of an agent and of a runtime, too much for an example:
+//! `tests/fixture.rs` makes and asks one. This is the line about the node that it shows:
 //!
 //! ```
 //! use rubelet_node_state::{pod_board::PodBoard, runtime_state::RuntimeState};

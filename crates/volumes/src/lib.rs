@@ -9,6 +9,9 @@
 //! - [`termination_log`], [`etc_hosts`]: files that are mounted into containers.
 //! - [`dns`], [`hostname`]: the sandbox's DNS settings and hostname; pure.
 //!
+//! This crate never calls the API server or the runtime, never decides when a pod's directory is
+//! prepared or removed, and never removes anything outside of it.
+//!
 //! ```
 //! use std::path::Path;
 //!

@@ -1,6 +1,9 @@
 //! Strict decoding of YAML and JSON documents, with the position of every error; and lenient
 //! decoding of JSON from other programs ([`read_json`]).
 //!
+//! It never reads a file, and never decides what a document means: which fields exist, and of which
+//! type they are, is up to the types that the caller decodes into.
+//!
 //! ```
 //! let text = "kind: Pod\nspec:\n  nodeNam: a\n";
 //! #[derive(serde::Deserialize)]

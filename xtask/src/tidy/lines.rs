@@ -26,8 +26,11 @@ const MACHINE_PATHS: [&str; 4] = [
     concat!("/root/.", "cargo"),
 ];
 
+/// The words after three backticks with which rustdoc compiles a block.
+const RUST: [&str; 4] = ["rust", "no_run", "should_panic", "compile_fail"];
+
 const SAY: &str = "say in a first line `//! ...` what the file is about";
-const SHOW: &str = "show the main type in an example, between two lines of three backticks";
+const SHOW: &str = "show the main type in an example of Rust, between two lines of three backticks";
 const FINISH: &str = "finish it now, or open an issue and leave no note";
 const BY_NAME: &str = "take packages by name through the machine's own configuration";
 const ANYWHERE: &str = "the project must work in any directory of any machine";
@@ -47,7 +50,7 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
         if !text.starts_with("//!") {
             report(1, "the file does not begin with `//!`".to_owned(), SAY);
         }
-        if is_front_page(path) && !text.lines().any(|line| line.starts_with("//! ```")) {
+        if is_front_page(path) && !has_example(text) {
             report(1, "the crate's front page has no example".to_owned(), SHOW);
         }
     }
@@ -76,6 +79,24 @@ fn is_front_page(path: &str) -> bool {
         path.split_once('/')
             .is_some_and(|(_, file)| file == "src/lib.rs")
     })
+}
+
+/// Whether the documentation at the top of a file has an example that rustdoc compiles: a block of
+/// Rust. Blocks of other languages (```` ```text ````), and Rust that is ignored, are not.
+fn has_example(text: &str) -> bool {
+    let mut opens = true;
+    for line in text.lines() {
+        let Some(info) = line.strip_prefix("//! ```") else {
+            continue;
+        };
+        let mut words = info.split([',', ' ']).filter(|word| !word.is_empty());
+        if opens && words.all(|word| RUST.contains(&word)) {
+            return true;
+        }
+        // The line that ends a block looks as one that begins a block of Rust.
+        opens = !opens;
+    }
+    false
 }
 
 /// Whether `word` is in `line` as a whole word.
@@ -116,6 +137,25 @@ mod tests {
             ("xtask/src/lib.rs", "//! An idea.\n"),
         ] {
             assert!(rules(path, text).is_empty(), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_example_of_a_front_page_is_of_rust() {
+        let block = |info: &str| format!("//! ```{info}\n//! f();\n//! ```\n");
+        for (page, has_one) in [
+            (block(""), true),
+            (block("no_run"), true),
+            (block("should_panic"), true),
+            (block("compile_fail"), true),
+            (block("rust,no_run"), true),
+            (block("text"), false),
+            (block("ignore"), false),
+            (block("text") + &block("yaml"), false),
+            (block("text") + &block(""), true),
+        ] {
+            let found = rules("crates/a/src/lib.rs", &format!("//! An idea.\n//!\n{page}"));
+            assert_eq!(found.is_empty(), has_one, "{page}");
         }
     }
 
