@@ -265,7 +265,8 @@ impl PodNetwork for Network {
         let mut request = request.clone();
         request.port_mappings.retain(|port| port.host_port != 0);
         let parts = self.parts().await?;
-        // A recorded pod keeps its network, even if the configuration has changed since.
+        // A recorded pod keeps its network, even if the configuration has changed since: a second one
+        // would leave the addresses of the first one with nobody to free them.
         let known = parts.attachments.get(&request.sandbox);
         let on_bridge = match known.map(|attachment| attachment.how) {
             Some(AttachmentKind::Bridge(_)) => true,
@@ -326,6 +327,7 @@ impl PodNetwork for Network {
                 blocking(move || parts.bridge.check(&request)).await
             }
         };
+        // If the pod was removed during its check, `warnings` drops this entry.
         let mut broken = self.broken.lock();
         match &checked {
             Ok(()) => broken.remove(&request.sandbox),
@@ -341,6 +343,7 @@ impl PodNetwork for Network {
 
     async fn reconcile(&self, live: &BTreeSet<String>) -> Result<Vec<String>, NetworkError> {
         let parts = self.parts().await?;
+        // First: a plugin that outlived its agent may still be adding a pod whose DEL comes now.
         let mut freed = parts.plugins.end_leftovers().await;
         let mut left = Vec::new();
         let mut on_bridge = false;
@@ -369,6 +372,7 @@ impl PodNetwork for Network {
         let configured = self.configured().await;
         let bridge = Arc::clone(&parts.bridge);
         let live = live.clone();
+        // A bridge from the time before there was a CNI configuration, once its last pod is gone.
         let unused = !on_bridge && !matches!(configured, ConfigDir::None);
         let done = blocking(move || match unused {
             true => bridge.remove_unused(),
@@ -384,6 +388,7 @@ impl PodNetwork for Network {
 
     async fn collect_garbage(&self) -> Result<Vec<String>, NetworkError> {
         let parts = self.parts().await?;
+        // A DEL that fails keeps its attachment's record, so that the next start repeats it.
         let dead = std::mem::take(&mut *self.dead.lock());
         let turns = Arc::new(Semaphore::new(CONCURRENT_DELS));
         let mut deletions = JoinSet::new();

@@ -66,6 +66,8 @@ pub struct Connections {
     state: Mutex<ConnectionTable>,
 }
 
+/// Under one lock: a task whose connection is not in `table` any more must not be in `tasks`, as its
+/// handle would never be removed.
 struct ConnectionTable {
     table: AdmissionTable,
     tasks: HashMap<ConnectionId, AbortHandle>,
@@ -102,6 +104,7 @@ impl Connections {
         let id = match admission {
             Admission::Kept(id) => id,
             Admission::InPlaceOf(id, victim, limit) => {
+                // The victim has lost its entry already, so its slot frees nothing when it is dropped.
                 self.end(victim, reason(limit));
                 id
             }
@@ -134,6 +137,8 @@ impl Connections {
     }
 
     fn end(&self, id: ConnectionId, reason: RefusalReason) {
+        // Aborted without the lock: the task drops its slot, which takes the lock. Without a handle
+        // the connection has just ended by itself.
         let task = self.state().tasks.remove(&id);
         if let Some(task) = task {
             task.abort();

@@ -219,7 +219,9 @@ impl History {
         now: Timestamp,
     ) -> Option<(Timestamp, Duration)> {
         let entry = self.containers.get(&container.name)?.crash.as_ref()?;
-        // Edited, or ran long enough: this crash counts as the first.
+        // Edited, or ran long enough: this crash counts as the first. As in the kubelet's
+        // `flowcontrol.Backoff`, the age counts from the permission to start, not from the start
+        // itself: the time of a pull in between is part of it.
         if entry.key != backoff_key(container) || after(entry.last_start, CRASH_RESET) < finished_at
         {
             return None;
@@ -263,6 +265,8 @@ impl History {
     ) {
         let key = backoff_key(container);
         let history = self.containers.entry(container.name.clone()).or_default();
+        // A start that gets past the pull and then fails otherwise has made progress: another
+        // reason begins with the first back-off.
         let (initial, max) = if crate::image::is_pull_failure(reason) {
             (PULL_INITIAL, PULL_MAX)
         } else {
@@ -319,6 +323,8 @@ impl History {
     /// Notes why an instance is stopped; the first of several reasons counts.
     pub fn note_killed(&mut self, name: &str, id: &ContainerId, why: &str, now: Timestamp) {
         let history = self.containers.entry(name.into()).or_default();
+        // A stop is repeated after a failure, and shortened while it runs, for other reasons than
+        // the one that began it.
         let known = history.killed.as_ref();
         if known.is_none_or(|killed| killed.id != *id) {
             history.killed = Some(StoppedInstance {
@@ -335,6 +341,8 @@ impl History {
     pub fn stopped_because(&self, name: &str, id: &ContainerId, finished_at: Timestamp) -> &str {
         let history = self.containers.get(name);
         let killed = history.and_then(|history| history.killed.as_ref());
+        // The agent may decide to stop an instance whose exit it has not observed yet: that one
+        // exited before the stop, and on its own.
         killed
             .filter(|killed| killed.id == *id && killed.at <= finished_at)
             .map_or("", |killed| &killed.why)
@@ -347,6 +355,8 @@ impl History {
             return true;
         };
         let ends = &history.ends;
+        // The runtime can have more records than are kept here. Without this comparison an older
+        // one would be added, and truncated again, with each observation.
         let oldest = ends.get(TERMINATIONS_KEPT - 1).map(|end| end.finished_at);
         ends.iter().all(|known| known.id != *id) && oldest.is_none_or(|oldest| oldest < finished_at)
     }
@@ -366,6 +376,7 @@ impl History {
             return;
         }
         let ends = &mut self.containers.entry(name.into()).or_default().ends;
+        // The first observation after a restart of the agent reports several exits, in any order.
         let place = ends.partition_point(|known| known.finished_at > end.finished_at);
         ends.insert(place, end);
         ends.truncate(TERMINATIONS_KEPT);
@@ -407,6 +418,7 @@ impl History {
     pub fn note_sandbox_failed(&mut self, reason: &str, message: &str, now: Timestamp) {
         // No growing back-off: the network becomes ready for all pods at the same time, and they
         // must start immediately then.
+        // Nor does a wait for a host port count as a failed attempt.
         let waited = self.waits_for_host_port() || reason == NETWORK_NOT_READY;
         let previous = self.sandbox.take().filter(|_| !waited);
         let (initial, max, key) = (RETRY_INITIAL, RETRY_MAX, Box::default());

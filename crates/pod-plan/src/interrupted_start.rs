@@ -23,6 +23,8 @@ pub(crate) fn plan(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Option<PodPlan
         .previous
         .is_some_and(|status| status.phase.is_terminal());
     let observed = snapshot.observed;
+    // A pod that has ended, or terminates, starts nothing for which these records would count: its
+    // removal takes them along.
     if ended
         || snapshot.target != Target::Run
         || !observed.containers.iter().any(is_interrupted_start)
@@ -42,6 +44,8 @@ pub(crate) fn plan(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Option<PodPlan
         observed: &observed,
         ..*snapshot
     };
+    // The failure does not say which container it was of, so that of any removal or stop counts. The
+    // records are removed again once one of them has succeeded.
     let actions = match snapshot.history.teardown {
         None => remove(broken),
         Some(_) => plan_without(&without, &broken, now),
@@ -57,6 +61,8 @@ pub(crate) fn plan(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Option<PodPlan
     })
 }
 
+/// Removes the records, and does nothing else: before the next observation shows that they are gone,
+/// the number of the next instance could be that of one of them.
 fn remove(broken: Vec<ObservedContainer>) -> Actions {
     let why = broken.iter().map(|found| found.name.clone());
     Actions {
@@ -68,6 +74,7 @@ fn remove(broken: Vec<ObservedContainer>) -> Actions {
                     name: found.name,
                     id: found.id,
                     restart_count: found.restart_count,
+                    // Empty: no process wrote it. One that stays counts as one more restart.
                     keep_log: false,
                 })
                 .collect(),

@@ -105,6 +105,8 @@ pub async fn serve_health(
         view,
         connections,
         audit: None,
+        // Probes come seconds apart, and there is no authentication: an idle connection would only
+        // hold one of the few slots.
         keep_alive: false,
     };
     serve(listener, server, health_port, shutdown).await;
@@ -196,6 +198,7 @@ where
     F: Future<Output = ApiResult> + Send + 'static,
 {
     let activity = Activity::new(slot);
+    // The kernel has authenticated a peer of a unix socket before its first byte.
     if peer.credentials().is_some() {
         activity.prove();
     }
@@ -204,6 +207,7 @@ where
     let own = Arc::clone(&context);
     let service = service_fn(move |request| {
         let open = for_requests.begin();
+        // On the socket its file's mode has authorized the request; the health port serves everybody.
         for_requests.let_in();
         let mut audited = audited(&context, &request, peer);
         let requester = Requester {
@@ -229,6 +233,7 @@ where
                 open,
                 guards: audited,
             };
+            // A request lasts as long as its body, or as the session that it begins.
             let response = match context.session.track(tracked) {
                 None => response.map(TrackedBody::untracked),
                 Some(Tracked { open, guards }) => {
@@ -253,6 +258,7 @@ where
             if let Some(reason) = reason {
                 activity.refused(reason);
             }
+            // A graceful shutdown would wait for the peer to read, which it does not.
             if reason == Some(RefusalReason::Stalled) {
                 return None;
             }
@@ -262,6 +268,7 @@ where
                 Err(_) => return None,
             }
         }
+        // Without a timeout of its own: the accept loop ends all connections after a while.
         () = stopped.requested() => {
             connection.as_mut().graceful_shutdown();
             connection.await
@@ -301,6 +308,8 @@ async fn api(request: Request<Incoming>, context: Arc<Context>, from: Requester)
     let (view, bodies) = (context.view.as_ref(), context.bodies.of(peer));
     let method = request.method().clone();
     let (is_get, allowed) = (method == Method::GET, route.methods());
+    // The first arm that fits counts: one that refuses a method or a peer stands before those that
+    // serve the same path.
     match route {
         Route::Object(Resource::Pods, namespace, name) if method == Method::DELETE => {
             let pod = PodRef { namespace, name };

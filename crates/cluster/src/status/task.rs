@@ -185,9 +185,11 @@ impl<A: StatusApi> StatusTask<A> {
             });
             pod.version = version;
             pod.news = true;
+            // The oldest change that was not sent: several of them go out in one patch.
             pod.since.get_or_insert(now);
             self.schedule.changed(&uid);
         }
+        // Not at each removal, as this passes over all pods.
         if self.pods.len() > self.board.len() + MAX_STALE_PODS {
             let board = &self.board;
             self.pods.retain(|uid, _| board.get(uid).is_some());
@@ -205,6 +207,8 @@ impl<A: StatusApi> StatusTask<A> {
         // The watch has reported something, so the API server may answer calls, too.
         self.schedule.may_be_back(now);
         for (uid, _, copy) in changes {
+            // A mirror pod may come before the static pod that it shows, which then finds it by its
+            // name when it comes.
             let of = if copy.mirror.is_some() {
                 self.mirrors.insert(copy.name.clone(), uid);
                 self.static_pods.get(&copy.name).cloned()
@@ -243,6 +247,8 @@ impl<A: StatusApi> StatusTask<A> {
         shows(&mirror, entry).then_some(mirror)
     }
 
+    /// Only now is it decided what is sent, and whether anything is: the pod may have changed several
+    /// times, or back, since it was queued.
     fn send_next(&mut self, uid: &PodUid, now: Instant) {
         let end = match self.start_call(uid, now) {
             Some(call) => {
@@ -264,6 +270,7 @@ impl<A: StatusApi> StatusTask<A> {
             pod.since = None;
             return None;
         };
+        // Noted with the answer. A change during the call has another version, and is sent next.
         let version = pod.version;
         let context = self.context.borrow().clone();
         let wall = self.clock.now();
@@ -361,6 +368,7 @@ impl<A: StatusApi> StatusTask<A> {
             }
             Err(error) => self.failed(&uid, &copy, since, &error),
         };
+        // A refusal is an answer, too.
         if end != CallOutcome::Away && self.schedule.answered() {
             info!("The API server is reachable again; sending pending pod statuses");
         }
@@ -378,6 +386,7 @@ impl<A: StatusApi> StatusTask<A> {
         let end = match error.kind {
             CallErrorKind::NotFound | CallErrorKind::OtherUid | CallErrorKind::AlreadyExists => {
                 debug!(pod = %copy.name, uid = %copy.uid, %error, "The pod no longer exists at the API server");
+                // The watch is behind and will report it. Until then the same call would fail again.
                 if let Some(pod) = self.pods.get_mut(uid) {
                     pod.known.dropped(copy);
                 }

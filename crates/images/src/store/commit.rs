@@ -80,7 +80,8 @@ impl ImageStore {
     ) -> Result<LayerLease, StoreError> {
         let record = LayerRecord::new(diff_id.clone(), applied);
         // The record is written last: it says that everything else is on the disk.
-        // One syncfs(2) flushes all files of the layer; an fsync(2) of each would take far longer.
+        // One syncfs(2) flushes all files of the layer; an fsync(2) of each would take far longer. Before
+        // the lock is taken: this may take seconds, and other pulls go on.
         let directory = File::open(made).map_err(disk_error("open", made))?;
         let flushed = rustix::fs::syncfs(&directory).map_err(io::Error::from);
         flushed.map_err(disk_error("flush the disk of", made))?;
@@ -94,6 +95,7 @@ impl ImageStore {
             self.throw_away(made);
             return Ok(hold);
         }
+        // Leftovers of a layer that the store does not know: rename(2) replaces empty directories only.
         let trash = self.set_aside(&target);
         fs::rename(made, &target).map_err(disk_error("move a layer to", &target))?;
         // The rename itself is on disk only after its directory is.
@@ -105,9 +107,11 @@ impl ImageStore {
             holds: 0,
             orphaned: None,
         };
+        // No removal comes between: it takes the same lock.
         self.state().layers.insert(diff_id.clone(), layer);
         hold.add(diff_id);
         drop(one_at_a_time);
+        // Removing a tree of files may take seconds.
         discard(trash);
         Ok(hold)
     }
@@ -155,6 +159,8 @@ impl ImageStore {
         });
         record.manifest = arrival.manifest.or(record.manifest);
         let mut losers = BTreeSet::new();
+        // A tag belongs to the image that got it last. Records are written one after the other, so a
+        // crash may leave the tag in two of them: the higher number counts.
         {
             let mut state = self.state();
             for tag in arrival.tags {
@@ -168,9 +174,11 @@ impl ImageStore {
             }
         }
         record.digests.extend(arrival.digests);
+        // Without the lock of the state: a list of images must not wait for the disk.
         Record::at(self.directories.image(&record.id)).save_synced(&record)?;
         let image = {
             let mut state = self.state();
+            // Each image holds its layers once, however often it is pulled.
             if is_new {
                 state.hold(&record.layers);
             }

@@ -96,7 +96,8 @@ pub(super) async fn prepare(
         gid: user.gid,
         groups: user.additional_gids,
     };
-    // Before the limits below: systemd creates the cgroup of a scope.
+    // Before the limits below: systemd creates the cgroup of a scope. It gets the limits as well, as
+    // it would undo those that it does not know at `systemctl daemon-reload`.
     let holder = match &creation.cgroup.scope {
         Some(scope) if cgroup.is_some() => {
             let limits = spec.linux.resources.clone().unwrap_or_default();
@@ -118,6 +119,7 @@ pub(super) async fn prepare(
                     )
                 })?;
             }
+            // Before the init joins the cgroup: the limits hold from its first allocation on.
             if let Some(path) = cgroup {
                 let resources = spec.linux.resources.unwrap_or_default();
                 make_cgroup(&engine, &path, &resources)?;
@@ -152,6 +154,8 @@ async fn find(
     let has_apparmor = creation.engine.facts.apparmor;
     let named = rubelet_runtime_plan::cdi::wanted(&config)?;
     let cdi_dirs = creation.engine.settings.cdi_spec_dirs.clone();
+    // A mount's source may be on a server that is away, and hang in any system call. Such a path is
+    // not looked up again while it hangs, and delays only the pods that name it.
     let paths = config.mounts.iter().map(|mount| mount.host_path.clone());
     let paths = paths.filter(|path| !path.is_empty()).collect();
     let work = move || {
@@ -328,6 +332,7 @@ fn read_profile(file: &Path) -> Result<String> {
 /// The specification in the form for the handler, and the compiled seccomp filter.
 fn filter(creation: &ContainerCreation, built: BuiltSpec) -> Result<(Spec, Option<Arc<[u8]>>)> {
     let arch = creation.engine.facts.arch;
+    // An external runtime reads the profile from the specification and compiles it itself.
     if creation.handler != Handler::Embedded {
         let mut spec = built.whole(arch);
         container_spec::for_other_runtime(&mut spec);
@@ -339,6 +344,7 @@ fn filter(creation: &ContainerCreation, built: BuiltSpec) -> Result<(Spec, Optio
             let filters = &creation.engine.filters;
             Some(filters.of(capabilities, socketcall, arch)?)
         }
+        // Not cached: the file of a `Localhost` profile may be edited at any time.
         SeccompFilter::Profile => {
             let profile = built.spec.linux.seccomp.iter();
             let mut programs = profile.map(|profile| seccomp::compile(profile, arch));
@@ -348,7 +354,8 @@ fn filter(creation: &ContainerCreation, built: BuiltSpec) -> Result<(Spec, Optio
     Ok((built.spec, program))
 }
 
-/// Writes the files of a bundle.
+/// Writes the files of a bundle. They are not flushed: after a power failure no process is left that
+/// they describe, and the container is created again.
 fn write(dir: &Path, spec: &Spec, filter: Option<&[u8]>) -> Result<()> {
     let failed = |path: PathBuf| {
         move |error: io::Error| {
@@ -369,6 +376,8 @@ fn write(dir: &Path, spec: &Spec, filter: Option<&[u8]>) -> Result<()> {
     Ok(())
 }
 
+/// Writes a file that only root can read: the specification contains the container's environment,
+/// and thus secrets.
 fn put(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file: File = fs::OpenOptions::new()
         .write(true)

@@ -59,6 +59,8 @@ pub(crate) async fn create(
         &metadata,
         &sandbox_metadata(&sandbox.record()),
     ));
+    // A kubelet whose call timed out repeats it, with the same name, while the first one is still
+    // running: the second one is refused, as by containerd.
     let reservation = engine.table.reserve(name, &id)?;
 
     let handler = Handler::of(&engine.settings, &sandbox.record().runtime_handler)?;
@@ -83,6 +85,7 @@ pub(crate) async fn create(
         handler,
     };
     let container = Arc::clone(&creation.container);
+    // Before the container is a member, and can be found: nobody stops or removes half of it.
     let _call = container.calls.lock().await;
     // Before the shim can report events of it.
     sandbox.add_member(&container);
@@ -202,9 +205,11 @@ impl ContainerCreation {
             .link()?
             .call(Call::Create(Box::new(call)))
             .await;
+        // Whatever the answer: the init is in the scope now, or never will be.
         drop(prepared.holder);
         match answer? {
             ShimReply::Created { pid } => container.change(|record| {
+                // The report that the init was killed can be handled before this reply.
                 if record.exit.is_none() {
                     record.pid = pid;
                     record.phase = ContainerPhase::Created;
@@ -216,6 +221,8 @@ impl ContainerCreation {
                 )));
             }
         }
+        // The record comes last: what has none at the start after a crash was being created, and is
+        // removed.
         engine.save_container(container).await
     }
 
@@ -257,9 +264,12 @@ impl ContainerCreation {
 
 /// Kills the processes of a container and removes everything but its log. Idempotent.
 pub(super) async fn clean(engine: &Arc<Engine>, container: &Arc<Container>) -> Result<()> {
+    // The processes first, as they hold the mounts, the cgroup and the scope: the shim kills those
+    // that it knows, and the cgroup all others.
     let id = &container.id;
     if let Some(link) = container.sandbox.live_link() {
         let deleted = link.call(Call::Delete { id: id.clone() }).await;
+        // A shim that has exited meanwhile leaves its processes to the cgroup.
         if let Err(error) = deleted
             && !link.has_exited()
         {
@@ -288,6 +298,7 @@ pub(super) async fn clean(engine: &Arc<Engine>, container: &Arc<Container>) -> R
                 let _ = log::remove_if_empty(&unused);
             }
             remove_dir(&bundle)?;
+            // Last: as long as it exists, the removal is repeated, by the kubelet or at the start.
             records::remove::<StoredContainer>(&record)
         })
         .await
