@@ -50,8 +50,8 @@ mod tests {
 
     /// Resident memory of this process, in bytes.
     fn resident_bytes() -> u64 {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap();
-        kib_field(&status, "VmRSS").unwrap()
+        let status = std::fs::read_to_string("/proc/self/status").expect("procfs is mounted");
+        kib_field(&status, "VmRSS").expect("a field of each process")
     }
 
     #[test]

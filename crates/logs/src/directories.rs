@@ -2,11 +2,7 @@
 
 mod within;
 
-use std::{
-    ffi::OsStr,
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::{ffi::OsStr, fs, io, path::Path};
 
 use rubelet_base::{PodName, PodUid};
 
