@@ -5,7 +5,7 @@ use std::net::{IpAddr, TcpListener, UdpSocket};
 use rubelet_cni::{PortMapping, Protocol};
 use rubelet_host::{netns, nft::TableFamily};
 
-use crate::world::{Pod, World, at, call_netfilter, closed, ip, outside, reach, tcp};
+use crate::world::{Pod, World, at, call_netfilter, closed, ip, outside, reach, settle, tcp};
 
 fn on(host_ip: &str, mapping: PortMapping) -> PortMapping {
     PortMapping {
@@ -125,6 +125,7 @@ fn udp_follows_the_pod_that_has_the_port_now() {
             // The client continues with its socket, as a resolver does.
             let pod = Pod::add_with(&network, name, vec![port.clone()]).await;
             let server = pod.udp(53);
+            settle(&[&pod]);
             client.send(name.as_bytes()).unwrap();
             let (length, from) = server.recv_from(&mut bytes).unwrap();
             assert_eq!(&bytes[..length], name.as_bytes());

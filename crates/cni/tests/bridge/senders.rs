@@ -1,7 +1,7 @@
 //! A pod sends with its own addresses, or not at all.
 
 use std::{
-    net::{Ipv6Addr, TcpListener, UdpSocket},
+    net::{Ipv6Addr, UdpSocket},
     sync::Arc,
     time::Duration,
 };
@@ -19,7 +19,7 @@ use crate::{
         EVERYBODY, Frame, arp, icmpv6, icmpv6_behind_options, inside, ipv6, link_local, mac,
         neighbour, on, passing, redirect, router_advertisement, udp4, v4, v6,
     },
-    world::{BRIDGE, Pod, World, at, closed, ip, live, open, tcp},
+    world::{BRIDGE, Pod, World, at, closed, ip, live, open, settle, tcp},
 };
 
 const IPV4: u16 = 0x0800;
@@ -167,16 +167,6 @@ fn last(pod: &Pod) -> Frame {
 async fn sly_and_other(network: &Arc<dyn PodNetwork>) -> (Pod, Pod) {
     let pod = Pod::add(network, "sly").await;
     (pod, Pod::add(network, "other").await)
-}
-
-/// Waits until the bridge forwards frames of these pods: it does so once their interfaces have a
-/// carrier.
-fn settle(pods: &[&Pod]) {
-    let listener = TcpListener::bind("10.99.0.1:7002").unwrap();
-    for pod in pods {
-        let gateway = at(ip("10.99.0.1"), 7002);
-        assert!(pod.reaches(gateway, &listener).is_some());
-    }
 }
 
 /// The frames that the victim and the host receive.

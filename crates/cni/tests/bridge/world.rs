@@ -186,6 +186,16 @@ pub(crate) fn reach(to: SocketAddr, listener: &TcpListener) -> Option<IpAddr> {
     Some(from.ip().to_canonical())
 }
 
+/// Waits until the bridge forwards frames of these pods: it does so once their interfaces have a
+/// carrier. Until then a datagram may be lost.
+pub(crate) fn settle(pods: &[&Pod]) {
+    let gateway = at(ip("10.99.0.1"), 7002);
+    let listener = TcpListener::bind(gateway).unwrap();
+    for pod in pods {
+        assert!(pod.reaches(gateway, &listener).is_some());
+    }
+}
+
 /// Whether a connection succeeds, however busy the machine is.
 pub(crate) fn open(to: SocketAddr) -> bool {
     TcpStream::connect_timeout(&to, REMOVAL_TIMEOUT).is_ok()
