@@ -4,7 +4,7 @@ use std::fmt;
 
 use rubelet_cri::v1::ContainerEventType;
 
-use super::inspection_queue::Priority;
+use super::queue::Priority;
 
 /// The first cause of an inspection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use rubelet_cri::ChangedObject;
 use rubelet_node_state::{clock::Clock, metrics::NodeMetrics};
 use tokio::{
     sync::{Notify, watch},
-    time::Instant,
+    time::{Instant, timeout_at},
 };
 use tracing::info;
 
@@ -21,8 +21,8 @@ use super::{
     counts::RunningCounts,
     health::RuntimeActivity,
     index::PodIndex,
-    inspection_queue::Priority,
     observation::Observation,
+    queue::{FAST_SLOTS, HUNG_SLOTS, SLOW_SLOTS, WorkQueue},
     record::LifecycleRecord,
     relist_schedule::RelistSchedule,
     start_event_watchdog::StartEventWatchdog,
@@ -68,13 +68,14 @@ pub type Quarantine = Arc<BTreeMap<PodUid, Arc<str>>>;
 
 #[derive(Debug)]
 pub(super) struct PlegShared {
-    // Order of locks: `pods`, then a pod's pending changes, then its observation; `event_stream`
-    // before `activity`. The queue and `event_stream` are locked only after the pending changes are
-    // released.
+    // Order of locks: `pods`, then a pod's pending changes, then its observation; `pods` before the
+    // queue; `event_stream` before `activity`. The queue and `event_stream` are locked only after
+    // the pending changes are released.
     pub(super) seq: SeqSource,
     pub(super) pods: Mutex<HashMap<PodUid, Arc<TrackedPod>>>,
-    /// Marked pods, which the task moves to the queues of its slots.
-    pub(super) queue: Mutex<BTreeMap<PodUid, Priority>>,
+    /// Pods that wait for an inspection or are being inspected.
+    pub(super) queue: Mutex<WorkQueue<PodUid>>,
+    /// Wakes the task: a pod is ready in the queue, a slot is free, or a timer has changed.
     pub(super) wake: Notify,
     pub(super) relist: watch::Sender<RelistState>,
     pub(super) index: Mutex<PodIndex>,
@@ -114,7 +115,7 @@ impl PlegHandle {
             shared: Arc::new(PlegShared {
                 seq: SeqSource::default(),
                 pods: Mutex::default(),
-                queue: Mutex::default(),
+                queue: Mutex::new(WorkQueue::new([FAST_SLOTS, SLOW_SLOTS, HUNG_SLOTS])),
                 wake: Notify::new(),
                 relist: watch::Sender::default(),
                 index: Mutex::default(),
@@ -323,10 +324,10 @@ impl PlegHandle {
         let Some(tracked) = self.shared.known(uid) else {
             return;
         };
+        self.shared.queue.lock().hold(uid);
         let now = Instant::now();
-        let mut pending = tracked.pending();
-        pending.busy = true;
-        for unsynced in pending
+        for unsynced in tracked
+            .pending()
             .unsynced
             .iter_mut()
             .filter(|unsynced| unsynced.seq <= seq)
@@ -355,30 +356,35 @@ impl PlegHandle {
             return end;
         };
         let now = Instant::now();
-        let mut pending = tracked.pending();
-        pending.busy = false;
-        let again = std::mem::take(&mut pending.held).then_some(pending.request.priority);
-        let done: Vec<_> = pending
+        let done: Vec<_> = tracked
+            .pending()
             .unsynced
             .extract_if(.., |unsynced| unsynced.begun)
             .collect();
-        drop(pending);
         for unsynced in done {
             let took = now.saturating_duration_since(unsynced.delivered);
             self.shared
                 .record
                 .change(unsynced.number, |event| event.to_sync = Some(took));
         }
-        if let Some(priority) = again {
-            self.shared.enqueue(uid, priority);
+        let is_ready = self.shared.queue.lock().release(uid, now);
+        if is_ready {
+            self.shared.wake.notify_one();
         }
         end
     }
 
     /// Drops the record of a removed pod.
     pub fn forget(&self, uid: &PodUid) {
-        let Some(tracked) = self.shared.pods.lock().remove(uid) else {
-            return;
+        let tracked = {
+            let mut pods = self.shared.pods.lock();
+            let Some(tracked) = pods.remove(uid) else {
+                return;
+            };
+            // At once: what is added later is of a new pod with this UID, or dropped by
+            // `next_ready`.
+            self.shared.queue.lock().forget(uid);
+            tracked
         };
         // A later list that names the pod after all must count as a change, so the pod is removed
         // here: a list that equals the records does not replace `pods`.
@@ -495,20 +501,24 @@ impl PlegHandle {
         cause: InspectionCause,
         change: impl FnOnce(&mut PendingChanges),
     ) {
-        let priority = {
+        let number = {
             let mut pending = tracked.pending();
             change(&mut pending);
             pending.request.join(InspectionRequest {
                 cause: Some(cause),
                 event_at: matches!(cause, InspectionCause::Event(_)).then(Instant::now),
-                priority: cause.priority(),
             });
-            if !pending.inspection.mark(&self.shared.seq) {
-                return;
-            }
-            pending.request.priority
+            // Taken under the lock, as that of an inspection is: one with a larger number has
+            // planned with this change.
+            pending.changed = self.shared.seq.next();
+            pending.changed
         };
-        self.shared.enqueue(&tracked.uid, priority);
+        let mut queue = self.shared.queue.lock();
+        let is_ready = queue.add(&tracked.uid, cause.priority(), number, Instant::now());
+        drop(queue);
+        if is_ready {
+            self.shared.wake.notify_one();
+        }
     }
 }
 
@@ -518,17 +528,17 @@ impl PlegShared {
         self.pods.lock().get(uid).cloned()
     }
 
-    pub(super) fn enqueue(&self, uid: &PodUid, priority: Priority) {
-        {
-            let mut queue = self.queue.lock();
-            let waits = queue.entry(uid.clone()).or_default();
-            *waits = priority.max(*waits);
+    /// Waits until a pod may be ready in the queue, or one of the task's timers has changed. Cancel
+    /// safety: Notify keeps its permit, and each call reads the time of the queue.
+    pub(super) async fn woken(&self) {
+        let next_at = self.queue.lock().next_at();
+        let woken = self.wake.notified();
+        match next_at {
+            Some(at) => {
+                let _ = timeout_at(at, woken).await;
+            }
+            None => woken.await,
         }
-        self.wake.notify_one();
-    }
-
-    pub(super) fn take_queue(&self) -> BTreeMap<PodUid, Priority> {
-        std::mem::take(&mut *self.queue.lock())
     }
 
     /// Replaces the counts of one pod.

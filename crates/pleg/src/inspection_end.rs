@@ -15,9 +15,9 @@ use super::{
     fingerprint::Fingerprint,
     handle::PlegHandle,
     inspect::{FinishedInspection, InspectionResult},
-    inspection_slots::LatencyClass,
     lifecycle::{LifecycleKind, changes_between},
     observation::Observation,
+    queue::InspectionOutcome,
     record::LifecycleEvent,
     task::PlegTask,
     tracked_pod::{InspectionRequest, PendingChanges, TrackedPod, UnsyncedEvent},
@@ -29,27 +29,30 @@ const RETRY_INITIAL: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
 impl PlegTask {
-    /// Publishes the result of an inspection, or schedules a retry.
+    /// Publishes the result of an inspection, or has it repeated.
     pub(super) fn finish(&mut self, inspected: FinishedInspection) {
-        match inspected.result {
-            Some(Ok(seen)) => {
-                self.publish(&inspected.tracked, inspected.began, inspected.request, seen);
+        let FinishedInspection {
+            tracked,
+            began,
+            request,
+            result,
+        } = inspected;
+        let known = self.handle.shared.known(&tracked.uid);
+        let is_known = known.is_some_and(|known| Arc::ptr_eq(&known, &tracked));
+        let outcome = match result {
+            // The pod was removed meanwhile. Nothing would remove again what is noted of it here: its
+            // quarantine, its containers in the counts, their identifiers in the index.
+            _ if !is_known => InspectionOutcome::Aborted,
+            Some(Ok(seen)) => self.publish(&tracked, began, request, seen),
+            Some(Err(error)) => self.retry_later(&tracked, request, &error),
+            None => {
+                tracked.pending().request.join(request);
+                InspectionOutcome::Aborted
             }
-            Some(Err(error)) => self.retry_later(&inspected.tracked, inspected.request, &error),
-            None => self.put_back(&inspected.tracked, inspected.request),
-        }
-    }
-
-    /// Queues the pod for a slot without a time limit of one second.
-    fn put_back(&self, tracked: &TrackedPod, request: InspectionRequest) {
-        let priority = {
-            let mut pending = tracked.pending();
-            pending.inspection.give_up();
-            pending.request.join(request);
-            pending.latency = pending.latency.max(LatencyClass::Slow);
-            pending.request.priority
         };
-        self.handle.shared.enqueue(&tracked.uid, priority);
+        // Last: observations are published in the order of their numbers.
+        let mut queue = self.handle.shared.queue.lock();
+        queue.done(&tracked.uid, outcome, Instant::now());
     }
 
     fn publish(
@@ -58,35 +61,23 @@ impl PlegTask {
         began: Seq,
         request: InspectionRequest,
         seen: InspectionResult,
-    ) {
+    ) -> InspectionOutcome {
         let InspectionResult { pod, processes } = seen;
         let now = Instant::now();
         let old = Arc::clone(&tracked.observation.borrow().pod);
-        // Held until the record is complete: a mark that comes meanwhile then finds the inspection
-        // ended, and queues the pod.
+        self.handle.shared.release_pod(&tracked.uid);
+        // Held until the record is complete: what a mark changes meanwhile would count as covered.
         let mut pending = tracked.pending();
-        // A mark that came after the first call may not be in this result: inspect again.
-        let again = pending
-            .inspection
-            .end(began)
-            .then_some(pending.request.priority);
         pending.failures = 0;
-        if std::mem::take(&mut pending.latency) == LatencyClass::Hung {
-            self.handle.shared.release_pod(&tracked.uid);
-        }
         match pending.unsettled.absorb(&old, pod, now) {
             Absorbed::Withheld { until } => {
                 pending.request.join(request);
-                self.reinspect_at(tracked, &mut pending, until);
-                drop(pending);
+                InspectionOutcome::Withheld { began, until }
             }
             Absorbed::Published { pod, recheck_at } => {
-                if let Some(at) = recheck_at {
-                    self.reinspect_at(tracked, &mut pending, at);
-                }
                 // Identifiers learned during the inspection are not in its list; the next one needs
                 // them.
-                if again.is_none() {
+                if !pending.is_dirty(began) {
                     pending.forget_learned();
                 }
                 pending.fingerprint = Fingerprint::of(&pod);
@@ -105,33 +96,30 @@ impl PlegTask {
                 }
                 drop(pending);
                 self.handle.show(tracked, began, &old, pod);
+                InspectionOutcome::Complete { began, recheck_at }
             }
-        }
-        // Also if nothing is published: the mark may be an event by which an unknown state is known
-        // again.
-        if let Some(priority) = again {
-            self.handle.shared.enqueue(&tracked.uid, priority);
         }
     }
 
-    fn retry_later(&mut self, tracked: &TrackedPod, request: InspectionRequest, error: &CriError) {
+    fn retry_later(
+        &self,
+        tracked: &TrackedPod,
+        request: InspectionRequest,
+        error: &CriError,
+    ) -> InspectionOutcome {
         let mut pending = tracked.pending();
-        pending.inspection.give_up();
         pending.request.join(request);
         // A failed call may have missed something that only a list can find.
         pending.needs_list = true;
         pending.failures = pending.failures.saturating_add(1);
-        if error.is_deadline_exceeded() {
-            pending.latency = LatencyClass::Hung;
-        }
         let failures = pending.failures;
+        drop(pending);
         let wait = RETRY_INITIAL
             .saturating_mul(1 << (failures - 1).min(6))
             .min(RETRY_MAX);
-        self.reinspect_at(tracked, &mut pending, Instant::now() + wait);
-        drop(pending);
+        let hung = error.is_deadline_exceeded();
         let text: Arc<str> = ErrorChain(error).to_string().into();
-        if error.is_deadline_exceeded() {
+        if hung {
             self.handle.shared.quarantine_pod(&tracked.uid, &text);
         }
         if failures == 1 && !error.is_unavailable() {
@@ -141,6 +129,10 @@ impl PlegTask {
         tracked
             .observation
             .send_modify(|observation| observation.error = Some(text));
+        InspectionOutcome::Failed {
+            retry_at: Instant::now() + wait,
+            hung,
+        }
     }
 }
 
@@ -245,3 +237,6 @@ fn stamp(pod: &ObservedPod, kind: LifecycleKind, id: &str) -> Option<Timestamp> 
 fn since(at: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(at)).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

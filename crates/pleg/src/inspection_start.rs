@@ -1,63 +1,27 @@
-//! The start of an inspection: assigns slots to pods, and plans the reads.
+//! The start of an inspection: plans its reads, and runs it within its slot.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc};
 
 use rubelet_base::{PodUid, Seq};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::{
-    handle::PlegHandle,
+    handle::{PlegHandle, PlegShared},
     inspect::{FinishedInspection, InspectionPlan, KnownContainer, inspect},
-    inspection_slots::InspectionSlot,
+    queue::{InspectionOutcome, LatencyClass, SLOW},
     task::PlegTask,
     tracked_pod::{InspectionRequest, TrackedPod},
 };
 
-/// Shortest time between two inspections of a pod while its task executes steps.
-const WHILE_BUSY: Duration = Duration::from_secs(1);
-
 impl PlegTask {
+    /// Starts the inspections of all pods that are ready and have a slot.
     pub(super) fn start_inspections(&mut self) {
-        let now = Instant::now();
-        for (uid, priority) in self.handle.shared.take_queue() {
-            let tracked = self.handle.shared.known(&uid);
-            if let Some(latency) = tracked.map(|tracked| tracked.pending().latency) {
-                self.slots.push(uid, latency, priority, now);
-            }
-        }
-        while let Some((uid, slot)) = self.slots.next() {
-            self.start_inspection(&uid, slot);
+        while let Some((tracked, slot)) = self.handle.shared.next_ready() {
+            self.start_inspection(tracked, slot);
         }
     }
 
-    fn start_inspection(&mut self, uid: &PodUid, slot: InspectionSlot) {
-        let Some(tracked) = self.handle.shared.known(uid) else {
-            return;
-        };
-        {
-            let mut pending = tracked.pending();
-            // The pod was marked after the queue was read and before the claim. The inspection in
-            // progress takes its number after that mark, so it sees the cause.
-            if pending.inspection.is_claimed() {
-                return;
-            }
-            // Each step of a task marks its pod. One inspection after the last step shows the
-            // effects of all: `sync_ended` queues it at once.
-            if let Some(began) = pending.began_at.filter(|_| pending.busy) {
-                let next = began + WHILE_BUSY;
-                if next > Instant::now() {
-                    pending.held = true;
-                    self.reinspect_at(&tracked, &mut pending, next);
-                    return;
-                }
-            }
-            pending.inspection.claim();
-            pending.held = false;
-            // The result of this inspection decides when the next one is due.
-            if let Some(at) = pending.reinspect_at.take() {
-                self.retries.remove(&(at, tracked.uid.clone()));
-            }
-        }
+    fn start_inspection(&mut self, tracked: Arc<TrackedPod>, slot: LatencyClass) {
         let (runtime, handle) = (Arc::clone(&self.runtime), self.handle.clone());
         self.inspections.spawn(async move {
             let (began, request, plan) = plan_inspection(&handle, &tracked);
@@ -67,7 +31,7 @@ impl PlegTask {
             let (metrics, at) = (&handle.shared.metrics.pleg, Instant::now());
             metrics.inspection(cause);
             let look = inspect(&runtime, &tracked.uid, plan);
-            let result = slot.wait(look, || handle.shared.wake.notify_one()).await;
+            let result = handle.shared.run_in_slot(&tracked.uid, slot, look).await;
             if let Some(result) = &result {
                 let took = at.elapsed().as_secs_f64();
                 metrics.pod_relist_duration.observe(took);
@@ -83,15 +47,56 @@ impl PlegTask {
     }
 }
 
+impl PlegShared {
+    /// The next pod that is ready, and the class of its slot.
+    pub(super) fn next_ready(&self) -> Option<(Arc<TrackedPod>, LatencyClass)> {
+        // Both are locked, so that `forget` finds either no inspection of the pod, or one with this
+        // record: its outcome must not count for a new pod with the same UID.
+        let (pods, mut queue) = (self.pods.lock(), self.queue.lock());
+        let now = Instant::now();
+        loop {
+            let (uid, slot) = queue.get(now)?;
+            if let Some(tracked) = pods.get(&uid) {
+                return Some((Arc::clone(tracked), slot));
+            }
+            // A cause that came late.
+            queue.forget(&uid);
+            queue.done(&uid, InspectionOutcome::Aborted, now);
+        }
+    }
+
+    /// Runs the inspection of the pod; `None` if it becomes slow and no slot for slow ones is free.
+    async fn run_in_slot<T>(
+        &self,
+        uid: &PodUid,
+        slot: LatencyClass,
+        inspection: impl Future<Output = T>,
+    ) -> Option<T> {
+        let mut inspection = pin!(inspection);
+        if slot == LatencyClass::Fast {
+            if let Ok(done) = timeout(SLOW, &mut inspection).await {
+                return Some(done);
+            }
+            // Without a slot the inspection is dropped, which cancels calls that only read.
+            if !self.queue.lock().become_slow(uid) {
+                return None;
+            }
+            // The fast slot is free.
+            self.wake.notify_one();
+        }
+        Some(inspection.await)
+    }
+}
+
 /// Takes the number and the request of an inspection, and plans its reads.
 fn plan_inspection(
     handle: &PlegHandle,
     tracked: &TrackedPod,
 ) -> (Seq, InspectionRequest, InspectionPlan) {
     let mut pending = tracked.pending();
-    // Taken under the lock: a mark that is not part of this plan has a larger number.
-    let began = pending.inspection.begin(&handle.shared.seq);
-    pending.began_at = Some(Instant::now());
+    // Taken under the lock, and before anything is read: a mark that is not part of this plan has a
+    // larger number.
+    let began = handle.now();
     let request = std::mem::take(&mut pending.request);
     let seen = tracked.observation.borrow();
     let mut plan = InspectionPlan {
@@ -143,3 +148,6 @@ fn plan_inspection(
     }
     (began, request, plan)
 }
+
+#[cfg(test)]
+mod tests;

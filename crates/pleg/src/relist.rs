@@ -86,7 +86,7 @@ impl PlegTask {
             debug!(pod = %tracked.uid, ?difference, "Relist found a difference");
             // A difference counts as missed only if an event should have reported it, and none
             // comes within half a second.
-            if gapless && is_unreported(&tracked) {
+            if gapless && self.is_unreported(&tracked) {
                 self.missed
                     .note(&tracked.uid, began, difference, Instant::now());
             }
@@ -97,6 +97,17 @@ impl PlegTask {
                 });
         }
         pods
+    }
+
+    /// True if no inspection is requested or in progress that would show the same.
+    fn is_unreported(&self, tracked: &TrackedPod) -> bool {
+        // While a task executes steps, it changes the pod itself; they are inspected when it is
+        // done.
+        if self.handle.shared.queue.lock().is_active(&tracked.uid) {
+            return false;
+        }
+        let seen = tracked.observation.borrow().seq;
+        !tracked.pending().is_dirty(seen)
     }
 
     /// Counts changes whose event has not arrived in time.
@@ -122,11 +133,3 @@ impl PlegTask {
 }
 
 type Labels = BTreeMap<String, String>;
-
-/// True if no inspection is requested or in progress that would show the same.
-fn is_unreported(tracked: &TrackedPod) -> bool {
-    let seen = tracked.observation.borrow().seq;
-    let pending = tracked.pending();
-    // While a task executes steps, it changes the pod itself; they are inspected when it is done.
-    !pending.inspection.is_claimed() && !pending.busy && !pending.is_dirty(seen)
-}

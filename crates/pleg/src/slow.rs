@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::inspection_slots::HUNG_SLOTS;
+use super::queue::HUNG_SLOTS;
 
 /// A list that takes longer than this is slow.
 const SLOW_LIST: Duration = Duration::from_secs(10);

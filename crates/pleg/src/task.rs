@@ -1,8 +1,8 @@
 //! The task that inspects pods and relists.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use rubelet_base::{Backoff, ErrorChain, PodUid, Seq};
+use rubelet_base::{Backoff, ErrorChain, Seq};
 use rubelet_cri::{CriError, RuntimeService};
 use rubelet_node_state::{
     clock::Clock,
@@ -18,14 +18,13 @@ use tracing::warn;
 use super::{
     handle::PlegHandle,
     inspect::FinishedInspection,
-    inspection_slots::InspectionSlots,
     listing::{self, RuntimeList},
     missed_changes::MissedChanges,
     process_watcher::ProcessWatcher,
+    queue::LatencyClass,
     slow::Slowness,
     start_event_watchdog::StreamAction,
     stream,
-    tracked_pod::{PendingChanges, TrackedPod},
 };
 use crate::processes::Processes;
 
@@ -52,9 +51,6 @@ pub struct PlegTask {
     settings: PlegSettings,
     pub(super) handle: PlegHandle,
     pub(super) inspections: JoinSet<FinishedInspection>,
-    pub(super) slots: InspectionSlots,
-    /// Pods to inspect again, after a failure or because a state may still change; soonest first.
-    pub(super) retries: BTreeSet<(Instant, PodUid)>,
     pub(super) missed: MissedChanges,
     pub(super) process_watcher: ProcessWatcher,
     slow: Slowness,
@@ -80,8 +76,6 @@ impl PlegTask {
             settings,
             handle: handle.clone(),
             inspections: JoinSet::new(),
-            slots: InspectionSlots::new(),
-            retries: BTreeSet::new(),
             missed: MissedChanges::default(),
             process_watcher: ProcessWatcher::new(processes, settings.pid_query_idle, watched),
             slow: Slowness::default(),
@@ -122,16 +116,13 @@ impl PlegTask {
                 )
             };
             self.check_slowness(relisting);
-            let retry = self.retries.first().map(|(at, _)| *at);
-            let slow = self.slow.next(relisting);
-            let timers = [
-                retry,
+            let checks = [
                 start_event,
                 self.missed.next(),
                 self.process_watcher.next(),
-                slow,
+                self.slow.next(relisting),
             ];
-            let timer = timers.into_iter().flatten().min();
+            let check = checks.into_iter().flatten().min();
             // Cancel safety: Notify keeps its permit, JoinSets keep finished tasks, timers are
             // computed in each round.
             tokio::select! {
@@ -153,33 +144,24 @@ impl PlegTask {
                 Some(end) = self.process_watcher.ended() => self.handle.process_ended(&end),
                 // Nothing to do here: the queue is read below, and the timers at the start of each
                 // round.
-                () = shared.wake.notified() => {}
+                () = shared.woken() => {}
                 // One at a time: lists must not accumulate in a runtime that hangs.
                 () = sleep_until(next_relist), if relists.is_empty() => {
                     relists.spawn(self.relist());
                 }
-                () = sleep_until(timer.unwrap_or(next_relist)), if timer.is_some() => self.timers(),
+                () = sleep_until(check.unwrap_or(next_relist)), if check.is_some() => self.run_checks(),
                 // An idle loop also has to beat its heart and to notice a suspend.
                 () = sleep(HEARTBEAT) => {}
             }
+            // Here and not in a branch of its own: whatever has happened may have added a pod or freed
+            // a slot, and the check for slowness then sees what still waits.
             self.start_inspections();
         }
     }
 
-    fn timers(&mut self) {
+    /// Looks for events that are missing, and queries the next PIDs.
+    fn run_checks(&mut self) {
         let now = Instant::now();
-        while self.retries.first().is_some_and(|(at, _)| *at <= now)
-            && let Some((_, uid)) = self.retries.pop_first()
-        {
-            if let Some(tracked) = self.handle.shared.known(&uid) {
-                let priority = {
-                    let mut pending = tracked.pending();
-                    pending.reinspect_at = None;
-                    pending.request.priority
-                };
-                self.handle.shared.enqueue(&uid, priority);
-            }
-        }
         let action = self
             .handle
             .shared
@@ -194,24 +176,6 @@ impl PlegTask {
         }
         self.look_for_missed(now);
         self.process_watcher.query_next_pod(&self.handle, now);
-    }
-
-    /// Schedules an inspection of the pod at that time, unless an earlier one is scheduled. The
-    /// result of an inspection decides when the next one is due, so there is one time for each pod.
-    pub(super) fn reinspect_at(
-        &mut self,
-        tracked: &TrackedPod,
-        pending: &mut PendingChanges,
-        at: Instant,
-    ) {
-        if let Some(old) = pending.reinspect_at {
-            if old <= at {
-                return;
-            }
-            self.retries.remove(&(old, tracked.uid.clone()));
-        }
-        pending.reinspect_at = Some(at);
-        self.retries.insert((at, tracked.uid.clone()));
     }
 
     /// Reacts to missing events: relists, and opens the stream again or falls back to polling.
@@ -278,7 +242,12 @@ impl PlegTask {
     }
 
     fn check_slowness(&mut self, relisting: Option<Instant>) {
-        let crowded = self.slots.hung_pods_wait();
+        let crowded = self
+            .handle
+            .shared
+            .queue
+            .lock()
+            .is_crowded(LatencyClass::Hung);
         let report = self.slow.check(Instant::now(), relisting, crowded);
         if let Some(report) = report {
             self.handle.shared.slow.send_replace(report);
@@ -304,17 +273,12 @@ impl PlegHandle {
     fn numbers(&self) -> PlegSnapshot {
         let now = Instant::now();
         let shared = &self.shared;
-        let pods: Vec<_> = shared.pods.lock().values().cloned().collect();
-        let oldest = pods.iter().filter_map(|tracked| {
-            let pending = tracked.pending();
-            pending.began_at.filter(|_| pending.inspection.is_claimed())
-        });
         let age = |at: Instant| now.saturating_duration_since(at);
         let listed = shared.activity.lock().listed;
         PlegSnapshot {
             last_seen: listed.and_then(|at| shared.clock.now().checked_sub(age(at)).ok()),
             relist: shared.event_stream.lock().relisting.map(age),
-            oldest_inspection: oldest.min().map(age),
+            oldest_inspection: shared.queue.lock().oldest().map(age),
             quarantined_pods: shared.quarantine.borrow().len(),
         }
     }

@@ -11,12 +11,14 @@ use rubelet_pod_plan::{
     cri_config::labels::{GRACE_PERIOD, POD_NAME, POD_NAMESPACE, POD_UID},
     observed::Exit,
 };
+use tokio::time::Instant;
 
 use super::{
     fingerprint::Fingerprint,
     handle::PlegHandle,
     listing::{Difference, compare, group, runtime_pods},
     observation::Observation,
+    queue::LatencyClass,
 };
 
 fn labels(uid: &str) -> BTreeMap<String, String> {
@@ -296,10 +298,11 @@ fn an_observation_is_as_fresh_as_its_start() {
     assert!(handle.now() > step);
     handle.mark(&uid);
     assert!(handle.track(&uid).pending().is_dirty(step));
-    assert_eq!(handle.shared.take_queue().len(), 1);
     // Marks of one pod coalesce.
     for _ in 0..1000 {
         handle.mark(&uid);
     }
-    assert_eq!(handle.shared.take_queue().len(), 1);
+    let next = || handle.shared.queue.lock().get(Instant::now());
+    assert_eq!(next(), Some((uid, LatencyClass::Fast)));
+    assert_eq!(next(), None);
 }

@@ -11,7 +11,6 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{
     absorb::UnsettledStates, cause::InspectionCause, fingerprint::Fingerprint,
-    inspection_queue::Priority, inspection_slots::LatencyClass, inspection_state::InspectionState,
     observation::Observation,
 };
 
@@ -25,19 +24,11 @@ pub(super) struct TrackedPod {
     pub(super) observation: watch::Sender<Observation>,
 }
 
-/// Causes, identifiers and times that determine the pod's next inspection.
+/// Causes and identifiers that determine what the pod's next inspection reads.
 #[derive(Debug, Default)]
 pub(super) struct PendingChanges {
-    /// The latest cause, and whether an inspection is in progress.
-    pub(super) inspection: InspectionState,
-    /// Start of the last inspection.
-    pub(super) began_at: Option<Instant>,
-    /// Time at which the pod is inspected again without being marked.
-    pub(super) reinspect_at: Option<Instant>,
-    /// True while the pod's task executes steps, which are inspected when it is done.
-    pub(super) busy: bool,
-    /// True if an inspection waits for the end of these steps.
-    pub(super) held: bool,
+    /// The number of the latest cause.
+    pub(super) changed: Seq,
     /// The request for the next inspection.
     pub(super) request: InspectionRequest,
     /// The latest event that named the pod.
@@ -48,8 +39,6 @@ pub(super) struct PendingChanges {
     pub(super) listed: Fingerprint,
     /// Failed inspections in a row.
     pub(super) failures: u32,
-    /// Latency class of its inspections.
-    pub(super) latency: LatencyClass,
     /// True if identifiers may be missing: the next inspection lists first.
     pub(super) needs_list: bool,
     /// Sandboxes from events and from the responses to this agent's own calls.
@@ -77,8 +66,6 @@ pub(super) struct InspectionRequest {
     pub(super) cause: Option<InspectionCause>,
     /// Arrival of the first event.
     pub(super) event_at: Option<Instant>,
-    /// The highest priority of all causes.
-    pub(super) priority: Priority,
 }
 
 impl InspectionRequest {
@@ -92,7 +79,6 @@ impl InspectionRequest {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
-        self.priority = self.priority.max(later.priority);
     }
 }
 
@@ -131,8 +117,8 @@ impl TrackedPod {
 }
 
 impl PendingChanges {
-    /// True if a cause is newer than the last inspection.
+    /// True if a cause is newer than the inspection with this number.
     pub(super) fn is_dirty(&self, observed: Seq) -> bool {
-        self.inspection.is_dirty(observed)
+        self.changed > observed
     }
 }

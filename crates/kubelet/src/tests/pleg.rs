@@ -36,7 +36,7 @@
 //!
 //! | | what | checked by |
 //! |---|---|---|
-//! | I1 | a task acts only on an inspection that began after its last step | `random/delivery.rs` in all seeds; `pleg/tests/inspection_state.rs` in many orders of threads |
+//! | I1 | a task acts only on an inspection that began after its last step | `random/delivery.rs` in all seeds; `pleg/src/queue/interleavings.rs` in many orders of threads |
 //! | I2 | observations become true after faults end, within `LAST_RETRY` + `CONVERGENCE`, or `CONVERGENCE_AFTER_LOSS`, and `STILL_CHANGING` | `random/seeds.rs::assert_status_converges` |
 //! | I3 | one start, one exit, one removal is reported of each container | `random/truth.rs::assert_once` |
 //! | I4 | each exit is followed by a sync round that begins after it | `random/delivery.rs::assert_all_worked_on` |
