@@ -8,6 +8,9 @@ pub const MIN_SHARES: u64 = 2;
 pub const MAX_SHARES: u64 = 262_144;
 /// The kernel's minimum quota: one millisecond.
 const MIN_QUOTA_US: u64 = 1_000;
+const SECOND_US: u64 = 1_000_000;
+/// A percent of a CPU, in each second.
+const PERCENT_US: u64 = 10_000;
 
 /// `cpu.shares` for a request in thousandths of a core: 1024 for a core, at least 2, at most
 /// 262144.
@@ -46,6 +49,28 @@ pub fn quota_us(limit: u64, period_us: u64) -> u64 {
 pub fn quota(limit: u64, period_us: u64, enforce: bool) -> CpuQuota {
     CpuQuota {
         quota_us: enforce.then(|| quota_us(limit, period_us)),
+        period_us,
+    }
+}
+
+/// `CPUQuotaPerSecUSec` of systemd for a quota: microseconds of CPU time per second. systemd counts in
+/// whole percents of a CPU. Rounded up, or a slice could have less than a container in it.
+#[must_use]
+pub fn systemd_quota_us(quota_us: u64, period_us: u64) -> u64 {
+    let per_second = quota_us.saturating_mul(SECOND_US) / period_us.max(1);
+    per_second.div_ceil(PERCENT_US).saturating_mul(PERCENT_US)
+}
+
+/// The quota that systemd sets when it is given this one.
+#[must_use]
+pub fn systemd_quota(quota: CpuQuota) -> CpuQuota {
+    let period_us = quota.period_us;
+    let in_force = |quota_us| {
+        let per_second = systemd_quota_us(quota_us, period_us);
+        per_second.saturating_mul(period_us).div_ceil(SECOND_US)
+    };
+    CpuQuota {
+        quota_us: quota.quota_us.map(in_force),
         period_us,
     }
 }
@@ -90,5 +115,30 @@ mod tests {
             assert_eq!(quota_us(limit, period), expected, "{limit}m of {period} us");
         }
         assert_eq!(quota(500, 100_000, false).quota_us, None);
+    }
+    #[test]
+    fn quotas_of_systemd_are_rounded_up_to_whole_percents() {
+        for (quota_us, period_us, per_second, in_force) in [
+            (50_000, 100_000, 500_000, 50_000),
+            (50_500, 100_000, 510_000, 51_000),
+            (1_000, 100_000, 10_000, 1_000),
+            (1_000, 50_000, 20_000, 1_000),
+            (1_000, 1_000, 1_000_000, 1_000),
+            (3_000, 1_000_000, 10_000, 10_000),
+            // The kernel's minimum.
+            (1_000, 33_333, 30_000, 1_000),
+            (400_000, 100_000, 4_000_000, 400_000),
+        ] {
+            let name = format!("{quota_us} of {period_us} us");
+            assert_eq!(systemd_quota_us(quota_us, period_us), per_second, "{name}");
+            let quota = systemd_quota(CpuQuota {
+                quota_us: Some(quota_us),
+                period_us,
+            });
+            assert_eq!(quota.quota_us, Some(in_force), "{name}");
+            assert_eq!(systemd_quota(quota), quota, "{name}");
+        }
+        let none = quota(500, 100_000, false);
+        assert_eq!(systemd_quota(none), none);
     }
 }

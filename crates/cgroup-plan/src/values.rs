@@ -1,5 +1,7 @@
 //! The limits of a cgroup. A field that is `None` or empty is not written.
 
+use crate::cpu;
+
 /// The values of one cgroup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CgroupValues {
@@ -13,6 +15,33 @@ pub struct CgroupValues {
     pub pids_limit: Option<u64>,
     /// Upper limits of huge pages, one for each page size of the machine.
     pub hugepages: Vec<HugepageLimit>,
+}
+
+impl CgroupValues {
+    /// These values, with missing ones from `other`.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            cpu: self.cpu.or(other.cpu),
+            cpu_quota: self.cpu_quota.or(other.cpu_quota),
+            memory_limit: self.memory_limit.or(other.memory_limit),
+            pids_limit: self.pids_limit.or(other.pids_limit),
+            hugepages: if self.hugepages.is_empty() {
+                other.hugepages
+            } else {
+                self.hugepages
+            },
+        }
+    }
+
+    /// The values that systemd sets when it is given these: see [`cpu::systemd_quota`].
+    #[must_use]
+    pub fn under_systemd(self) -> Self {
+        Self {
+            cpu_quota: self.cpu_quota.map(cpu::systemd_quota),
+            ..self
+        }
+    }
 }
 
 /// One CPU share in the units of both cgroup versions.
@@ -62,7 +91,41 @@ pub fn page_size_name(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::page_size_name;
+    use super::*;
+
+    #[test]
+    fn missing_values_come_from_the_other_ones() {
+        let own = CgroupValues {
+            memory_limit: Some(1),
+            pids_limit: Some(2),
+            ..CgroupValues::default()
+        };
+        let other = CgroupValues {
+            cpu_quota: Some(cpu::quota(5, 100_000, true)),
+            memory_limit: Some(3),
+            ..CgroupValues::default()
+        };
+        let both = own.clone().or(other.clone());
+        assert_eq!((both.memory_limit, both.pids_limit), (Some(1), Some(2)));
+        assert_eq!(both.cpu_quota, other.cpu_quota);
+        assert_eq!(own.clone().or(CgroupValues::default()), own);
+        assert_eq!(CgroupValues::default().or(own.clone()), own);
+    }
+
+    #[test]
+    fn systemd_changes_only_the_quota() {
+        let values = CgroupValues {
+            cpu: Some(cpu::share(505)),
+            cpu_quota: Some(cpu::quota(505, 100_000, true)),
+            memory_limit: Some(4096),
+            ..CgroupValues::default()
+        };
+        let expected = CgroupValues {
+            cpu_quota: Some(cpu::quota(510, 100_000, true)),
+            ..values.clone()
+        };
+        assert_eq!(values.under_systemd(), expected);
+    }
 
     #[test]
     fn page_sizes_are_named_as_the_kernel_names_them() {

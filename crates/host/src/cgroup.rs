@@ -87,6 +87,14 @@ impl CgroupFs {
             .all(|hierarchy| hierarchy.dir(path).is_dir())
     }
 
+    /// Whether the cgroup exists in some hierarchy.
+    #[must_use]
+    pub fn exists_somewhere(&self, path: &CgroupPath) -> bool {
+        self.hierarchies
+            .iter()
+            .any(|hierarchy| hierarchy.dir(path).is_dir())
+    }
+
     /// Names of the cgroups directly below one, in any hierarchy; empty if it does not exist.
     ///
     /// # Errors

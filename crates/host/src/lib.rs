@@ -9,7 +9,7 @@
 //! - [`datagram`]: datagrams with control messages and error queues. [`packet_tap`]: copies of the
 //!   packets that pass an interface. [`packet_programs`]: what else decides about them.
 //!   [`reverse_name`]: names of addresses.
-//! - [`systemd`]: scopes, for the cgroup driver of that name.
+//! - [`systemd`]: slices and scopes, for the cgroup driver of that name.
 //! - [`lock`]: one process per directory. [`net_lock`]: one per name in a network namespace.
 //! - [`suspend`]: how long the machine was suspended.
 //! - [`open_files`]: the limit of open files of this process, and of the programs that it starts.

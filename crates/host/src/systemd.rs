@@ -1,10 +1,11 @@
-//! systemd as the manager of cgroups: the `systemd` cgroup driver requests a scope for each
-//! container instead of creating a directory. A small client for the few calls, over the system's
-//! D-Bus, or over systemd's private socket if no bus runs. Blocks.
+//! systemd as the manager of cgroups: the `systemd` cgroup driver requests a slice for each pod and
+//! a scope for each container instead of creating directories. A small client for the few calls,
+//! over the system's D-Bus, or over systemd's private socket if no bus runs. Blocks.
 
 mod connection;
 mod limits;
 mod message;
+mod slice;
 mod wire;
 
 use std::{
@@ -15,6 +16,7 @@ use std::{
 use rubelet_cgroup_plan::CgroupLayout;
 use rubelet_oci::LinuxResources;
 
+pub use self::slice::Slice;
 use self::{
     connection::Connection,
     message::{Call, Reply},
@@ -50,6 +52,12 @@ pub struct Scope<'a> {
 /// Why a request to systemd failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SystemdError {
+    /// It does not manage this machine.
+    #[error(
+        "cgroupDriver is systemd, but systemd is not the init system of this machine: set cgroupDriver \
+         to cgroupfs"
+    )]
+    Missing,
     /// It can't be reached.
     #[error("cannot reach systemd through {}", socket.display())]
     Unreachable {
@@ -99,6 +107,14 @@ impl Systemd {
         Self::find_below(Path::new("/"))
     }
 
+    /// systemd, for callers that need it.
+    ///
+    /// # Errors
+    /// [`SystemdError::Missing`].
+    pub fn require() -> Result<Self, SystemdError> {
+        Self::find().ok_or(SystemdError::Missing)
+    }
+
     fn find_below(root: &Path) -> Option<Self> {
         // The test that `sd_booted(3)` describes.
         if !root.join("run/systemd/system").is_dir() {
@@ -141,24 +157,11 @@ impl Systemd {
             ("CollectMode", Value::Text("inactive-or-failed".to_owned())),
             ("PIDs", Value::Numbers32(scope.pids.to_vec())),
         ];
-        for accounting in [
-            "CPUAccounting",
-            "MemoryAccounting",
-            "TasksAccounting",
-            "IOAccounting",
-        ] {
-            properties.push((accounting, Value::Bool(true)));
-        }
+        properties.extend(accounting());
         if let Some(limits) = scope.limits {
-            properties.extend(limits::properties(limits, scope.layout));
+            properties.extend(limits::of_resources(limits, scope.layout).into_inner());
         }
-        let mut start = Writer::default();
-        start.text(scope.unit);
-        start.text("fail");
-        start.properties(&properties);
-        start.no_auxiliary_units();
-        let start = Call::new("StartTransientUnit", "ssa(sv)a(sa(sv))", start);
-
+        let start = start_transient(scope.unit, "fail", &properties);
         let mut reply = connection.call(&start)?;
         if reply.error() == Some(UNIT_EXISTS) {
             let mut unit = Writer::default();
@@ -175,13 +178,7 @@ impl Systemd {
     /// # Errors
     /// See [`SystemdError`].
     pub fn start(&self, unit: &str) -> Result<(), SystemdError> {
-        let mut connection = Connection::open(self)?;
-        let mut start = Writer::default();
-        start.text(unit);
-        start.text("replace");
-        let reply = connection.call(&Call::new("StartUnit", "ss", start))?;
-        let job = job(reply, "the start", unit)?;
-        connection.wait_for(&job, unit)
+        Connection::open(self)?.start(unit)
     }
 
     /// Stops a unit, with all remaining processes, and waits for the end. Does nothing if it does
@@ -212,18 +209,55 @@ impl Systemd {
         layout: CgroupLayout,
         limits: &LinuxResources,
     ) -> Result<(), SystemdError> {
-        let properties = limits::properties(limits, layout);
+        let properties = limits::of_resources(limits, layout);
         if properties.is_empty() {
             return Ok(());
         }
+        Connection::open(self)?.set(unit, &properties.into_inner())
+    }
+}
+
+impl Connection<'_> {
+    fn start(&mut self, unit: &str) -> Result<(), SystemdError> {
+        let mut start = Writer::default();
+        start.text(unit);
+        start.text("replace");
+        let reply = self.call(&Call::new("StartUnit", "ss", start))?;
+        let job = job(reply, "the start", unit)?;
+        self.wait_for(&job, unit)
+    }
+
+    /// Sets properties of a unit until the next boot.
+    fn set(&mut self, unit: &str, properties: &[(&str, Value)]) -> Result<(), SystemdError> {
         let mut set = Writer::default();
         set.text(unit);
         set.bool(true);
-        set.properties(&properties);
-        let reply =
-            Connection::open(self)?.call(&Call::new("SetUnitProperties", "sba(sv)", set))?;
+        set.properties(properties);
+        let reply = self.call(&Call::new("SetUnitProperties", "sba(sv)", set))?;
         done(reply, "new limits", unit).map(drop)
     }
+}
+
+/// A call that starts a unit without a file. `mode` says what to do about a conflicting job.
+fn start_transient(unit: &str, mode: &str, properties: &[(&str, Value)]) -> Call {
+    let mut start = Writer::default();
+    start.text(unit);
+    start.text(mode);
+    start.properties(properties);
+    start.no_auxiliary_units();
+    Call::new("StartTransientUnit", "ssa(sv)a(sa(sv))", start)
+}
+
+/// Makes systemd enable the controllers for a unit, also without limits.
+fn accounting() -> impl Iterator<Item = (&'static str, Value)> {
+    [
+        "CPUAccounting",
+        "MemoryAccounting",
+        "TasksAccounting",
+        "IOAccounting",
+    ]
+    .into_iter()
+    .map(|name| (name, Value::Bool(true)))
 }
 
 /// The reply, unless it is an error.

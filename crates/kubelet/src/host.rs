@@ -38,10 +38,14 @@ use rubelet_pod_plan::cri_config::{
     env::{EnvContext, EnvFiles},
 };
 use rubelet_volumes::MountedVolumes;
-use tokio::task::spawn_blocking;
+use tokio::{sync::Semaphore, task::spawn_blocking};
 use tracing::warn;
 
 use crate::pod_host::PodHost;
+
+/// Maximum number of concurrent changes to cgroups of pods. With the systemd driver each may wait for
+/// systemd, and would otherwise take all threads from other work.
+const CGROUP_CHANGES: usize = 8;
 
 /// Properties of the host, and settings of pods on it.
 #[derive(Debug, Clone)]
@@ -105,6 +109,7 @@ struct LocalHostState {
     settings: HostSettings,
     container_settings: ContainerSettings,
     cgroups: cgroups::PodCgroups,
+    cgroup_changes: Arc<Semaphore>,
     users: users::PodUsers,
     /// Paths of prepared volumes.
     mounted: Mutex<BTreeMap<PodUid, Arc<MountedVolumes>>>,
@@ -116,8 +121,15 @@ impl LocalHost {
     /// # Errors
     /// `cgroupRoot` can't be the name of a cgroup.
     pub fn new(settings: HostSettings) -> Result<Self, HostError> {
+        Self::with_systemd(settings, Box::new(cgroups::MachineSystemd))
+    }
+
+    fn with_systemd(
+        settings: HostSettings,
+        systemd: Box<dyn cgroups::SliceService>,
+    ) -> Result<Self, HostError> {
         let layout = settings.cgroups.layout();
-        let cgroups = cgroups::PodCgroups::new(&settings)?;
+        let cgroups = cgroups::PodCgroups::new(&settings, systemd)?;
         let container_settings = ContainerSettings {
             cgroup_layout: layout,
             cpu_cfs_quota: settings.cpu_cfs_quota,
@@ -142,6 +154,7 @@ impl LocalHost {
                 settings,
                 container_settings,
                 cgroups,
+                cgroup_changes: Arc::new(Semaphore::new(CGROUP_CHANGES)),
                 mounted: Mutex::default(),
             }),
         })
@@ -162,6 +175,20 @@ impl LocalHost {
         }
     }
 
+    /// Like [`Self::blocking`], for changes to cgroups: see [`CGROUP_CHANGES`].
+    async fn on_cgroups<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&LocalHostState) -> T + Send + 'static,
+    ) -> T {
+        let permit = Arc::clone(&self.inner.cgroup_changes).acquire_owned().await;
+        self.blocking(move |inner| {
+            // Released when the work ends, even if the caller is gone.
+            let _permit = permit;
+            work(inner)
+        })
+        .await
+    }
+
     fn log_dir(&self, pod: &Pod) -> Result<PodLogDir, HostError> {
         self.inner.log_dir(&pod.name, &pod.uid)
     }
@@ -177,7 +204,12 @@ impl LocalHostState {
 #[async_trait]
 impl PodHost for LocalHost {
     fn track(&self, pod: &Arc<Pod>) {
-        self.inner.cgroups.track(pod);
+        if self.inner.cgroups.track(pod) {
+            let host = self.clone();
+            tokio::spawn(async move {
+                host.on_cgroups(|inner| inner.cgroups.update_tiers()).await;
+            });
+        }
     }
 
     async fn prepare(
@@ -186,8 +218,11 @@ impl PodHost for LocalHost {
         driver: Option<CgroupDriver>,
         objects: &PodObjects,
     ) -> Result<(), HostError> {
+        let of = Arc::clone(pod);
+        self.on_cgroups(move |inner| directories::prepare_cgroup(inner, &of, driver))
+            .await?;
         let (pod, objects) = (Arc::clone(pod), objects.clone());
-        self.blocking(move |inner| directories::prepare(inner, &pod, driver, &objects))
+        self.blocking(move |inner| directories::prepare(inner, &pod, &objects))
             .await
     }
 
@@ -323,13 +358,25 @@ impl PodHost for LocalHost {
     }
 
     async fn clean_up(&self, name: &PodName, uid: &PodUid) -> Result<(), HostError> {
-        let (name, uid) = (name.clone(), uid.clone());
-        self.blocking(move |inner| {
-            directories::clean_up(inner, &name, &uid)?;
-            users::release(inner, &uid);
-            Ok(())
-        })
-        .await
+        let (name, of) = (name.clone(), uid.clone());
+        let mut failed = self
+            .blocking(move |inner| directories::clean_up(inner, &name, &of))
+            .await;
+        let of = uid.clone();
+        failed.extend(
+            self.on_cgroups(move |inner| directories::clean_up_cgroup(inner, &of))
+                .await,
+        );
+        if !failed.is_empty() {
+            return Err(HostError {
+                reason: "FailedCleanUp",
+                message: failed.join("; "),
+            });
+        }
+        let uid = uid.clone();
+        self.blocking(move |inner| users::release(inner, &uid))
+            .await;
+        Ok(())
     }
 
     async fn log_tail(
@@ -395,3 +442,6 @@ fn read_optional(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
         Err(error) => Err(error),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,7 @@
 //! Conversations with a stand-in on a socket of the test, and with a real bus where there is one.
 
+mod slices;
+
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
@@ -185,6 +187,34 @@ fn methods(heard: &[Heard]) -> Vec<&str> {
     heard.iter().map(|call| call.method.as_str()).collect()
 }
 
+/// The properties that come next in a body.
+fn properties(body: &mut Reader<'_>) -> Vec<String> {
+    let length = usize::try_from(body.number().unwrap()).unwrap();
+    body.align(8).unwrap();
+    let end = body.at() + length;
+    let mut properties = Vec::new();
+    while body.at() < end {
+        body.align(8).unwrap();
+        let name = body.text().unwrap();
+        let shown = match body.signature().unwrap() {
+            "s" => body.text().unwrap().to_owned(),
+            "b" => (body.number().unwrap() == 1).to_string(),
+            "au" => {
+                assert_eq!(body.number(), Some(4));
+                body.number().unwrap().to_string()
+            }
+            "t" => {
+                body.align(8).unwrap();
+                let number = body.take(8).unwrap();
+                u64::from_le_bytes(number.try_into().unwrap()).to_string()
+            }
+            other => panic!("{other}"),
+        };
+        properties.push(format!("{name}={shown}"));
+    }
+    properties
+}
+
 #[test]
 fn a_scope_is_started_and_its_job_waited_for() {
     let (_dir, listener, systemd) = socket(true);
@@ -210,29 +240,7 @@ fn a_scope_is_started_and_its_job_waited_for() {
     let mut body = Reader::new(&start.message[start.body..]);
     assert_eq!(body.text(), Some("rubelet-0123.scope"));
     assert_eq!(body.text(), Some("fail"));
-    let length = usize::try_from(body.number().unwrap()).unwrap();
-    body.align(8).unwrap();
-    let end = body.at() + length;
-    let mut properties = Vec::new();
-    while body.at() < end {
-        body.align(8).unwrap();
-        let name = body.text().unwrap();
-        let shown = match body.signature().unwrap() {
-            "s" => body.text().unwrap().to_owned(),
-            "b" => (body.number().unwrap() == 1).to_string(),
-            "au" => {
-                assert_eq!(body.number(), Some(4));
-                body.number().unwrap().to_string()
-            }
-            "t" => {
-                body.align(8).unwrap();
-                let number = body.take(8).unwrap();
-                u64::from_le_bytes(number.try_into().unwrap()).to_string()
-            }
-            other => panic!("{other}"),
-        };
-        properties.push(format!("{name}={shown}"));
-    }
+    let properties = properties(&mut body);
     for expected in [
         "Slice=kubepods-pod1.slice",
         "Delegate=true",

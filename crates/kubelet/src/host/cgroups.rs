@@ -1,8 +1,14 @@
-//! The cgroups of pods and of the QoS tiers above them.
+//! The cgroups of pods and of the QoS tiers above them. Functions that change cgroups block; with the
+//! systemd driver until systemd answers.
+
+mod slices;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Once},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use parking_lot::Mutex;
@@ -17,9 +23,17 @@ use rubelet_node_plan::{
 use rubelet_node_state::host_error::HostError;
 use tracing::{info, warn};
 
+use self::slices::Slices;
+pub(super) use self::slices::{MachineSystemd, SliceService};
 use super::{HostSettings, micros};
 
 const REASON: &str = "FailedCreatePodContainer";
+
+const QOS_CLASSES: [QosClass; 3] = [
+    QosClass::Guaranteed,
+    QosClass::Burstable,
+    QosClass::BestEffort,
+];
 
 fn ensure_error(error: &(dyn std::error::Error + 'static)) -> HostError {
     let HostError { reason, message } = HostError::new(REASON, error);
@@ -43,11 +57,27 @@ pub(super) struct PodCgroups {
     pods: Mutex<BTreeMap<PodUid, Arc<Pod>>>,
     /// Pods whose cgroup was still in use at the last attempt to remove it.
     in_use: Mutex<BTreeSet<PodUid>>,
-    systemd_warned: Once,
+    slices: Slices,
+    /// The tiers that this process created or updated, with their current values.
+    tiers: Mutex<BTreeMap<CgroupPath, CgroupValues>>,
+    /// Whether `tiers` has entries, for readers that must not wait for its lock.
+    has_tiers: AtomicBool,
+    /// Whether a call to `update_tiers` is pending.
+    tiers_due: AtomicBool,
+}
+
+/// The desired state of a tier.
+struct Tier {
+    path: CgroupPath,
+    description: &'static str,
+    values: CgroupValues,
 }
 
 impl PodCgroups {
-    pub(super) fn new(settings: &HostSettings) -> Result<Self, HostError> {
+    pub(super) fn new(
+        settings: &HostSettings,
+        systemd: Box<dyn SliceService>,
+    ) -> Result<Self, HostError> {
         let wrong =
             |error: &(dyn std::error::Error + 'static)| HostError::new("InvalidCgroupRoot", error);
         let root = CgroupRoot::parse(&settings.cgroup_root).map_err(|error| wrong(&error))?;
@@ -80,13 +110,19 @@ impl PodCgroups {
             },
             pods: Mutex::default(),
             in_use: Mutex::default(),
-            systemd_warned: Once::new(),
+            slices: Slices::new(systemd, settings.cgroups.layout()),
+            tiers: Mutex::default(),
+            has_tiers: AtomicBool::new(false),
+            tiers_due: AtomicBool::new(false),
         })
     }
 
-    /// Counts a pod's requests among those of its tier.
-    pub(super) fn track(&self, pod: &Arc<Pod>) {
+    /// Adds a pod's requests to those of its tier. Returns true if the caller must call
+    /// [`Self::update_tiers`]. Does not block.
+    pub(super) fn track(&self, pod: &Arc<Pod>) -> bool {
         self.pods.lock().insert(pod.uid.clone(), Arc::clone(pod));
+        // Without tiers, the first call of `ensure` includes this pod.
+        self.has_tiers.load(Ordering::SeqCst) && !self.tiers_due.swap(true, Ordering::SeqCst)
     }
 
     fn tree(&self, driver: CgroupDriver) -> &CgroupTree {
@@ -112,42 +148,35 @@ impl PodCgroups {
             .map_err(|error| ensure_error(&error))
     }
 
-    /// Creates the pod's cgroup and those above it, and writes their values.
+    /// Creates the pod's cgroup and those above it, and sets their values.
     pub(super) fn ensure(&self, pod: &Pod, driver: Option<CgroupDriver>) -> Result<(), HostError> {
         if !self.enabled {
             return Ok(());
         }
-        if driver.unwrap_or(self.default_driver) == CgroupDriver::Systemd {
-            // systemd creates the slices when the runtime requests the first container in them, and
-            // would overwrite values that this agent writes.
-            self.systemd_warned.call_once(|| {
-                warn!("The runtime uses the systemd cgroup driver: limits are enforced for containers, but not for whole pods");
-            });
-            return Ok(());
-        }
-        let tree = &self.cgroupfs;
+        let driver = driver.unwrap_or(self.default_driver);
+        let tree = self.tree(driver);
         let path = tree
             .pod(pod.spec.qos, &pod.uid)
             .map_err(|error| ensure_error(&error))?;
+        let node = kubepods_values(&self.kubepods, &self.pod_settings.page_sizes);
+        self.ensure_slice(driver, tree.kubepods(), "Kubernetes pods", &node)?;
         self.create(tree.kubepods())?;
-        self.write(
-            tree.kubepods(),
-            &kubepods_values(&self.kubepods, &self.pod_settings.page_sizes),
-        );
-        let pods: Vec<Arc<Pod>> = self.pods.lock().values().cloned().collect();
-        for qos in [QosClass::Burstable, QosClass::BestEffort] {
-            let pods = pods.iter().map(AsRef::as_ref);
-            if let Some(values) = tier_values(qos, pods, &self.pod_settings.page_sizes) {
-                self.create(tree.tier(qos))?;
-                self.write(tree.tier(qos), &values);
-            }
+        self.write(tree.kubepods(), &node);
+        self.ensure_tiers(driver)?;
+
+        let values = supported(driver, pod_values(pod, &self.pod_settings));
+        // Setting the remaining limits does not lift those that an edit has removed.
+        let lifted = lifted_limits(&values, &self.pod_settings);
+        let exists = self.fs.exists(&path);
+        if !exists {
+            self.leave_other_tiers(pod, driver);
         }
-        let values = pod_values(pod, &self.pod_settings);
-        if self.fs.exists(&path) {
-            // An edit may have removed limits, which writing the remaining ones does not lift.
-            self.write(&path, &lifted_limits(&values, &self.pod_settings));
+        let all = values.clone().or(lifted.clone());
+        let description = format!("Kubernetes pod {}", pod.name);
+        self.ensure_slice(driver, &path, &description, &all)?;
+        if exists {
+            self.write(&path, &lifted);
         } else {
-            self.leave_other_tiers(pod);
             self.create(&path)?;
         }
         self.fs
@@ -155,20 +184,98 @@ impl PodCgroups {
             .map_err(|error| ensure_error(&error))
     }
 
+    fn ensure_tiers(&self, driver: CgroupDriver) -> Result<(), HostError> {
+        // Held until the values are written, or an older computation could overwrite a newer one.
+        // Only blocking threads wait for this lock.
+        let mut known = self.tiers.lock();
+        // Before the pods are read: a pod that is tracked later must cause an update.
+        self.has_tiers.store(true, Ordering::SeqCst);
+        for tier in self.tiers(driver) {
+            self.ensure_slice(driver, &tier.path, tier.description, &tier.values)?;
+            self.create(&tier.path)?;
+            self.write(&tier.path, &tier.values);
+            known.insert(tier.path, tier.values);
+        }
+        Ok(())
+    }
+
+    /// Updates the values of existing tiers after pods were added, changed or removed. A failure is
+    /// only logged; the next change of a pod retries.
+    pub(super) fn update_tiers(&self) {
+        // Before the pods are read: a later change must cause another update.
+        self.tiers_due.store(false, Ordering::SeqCst);
+        let mut known = self.tiers.lock();
+        for driver in [CgroupDriver::Cgroupfs, CgroupDriver::Systemd] {
+            for tier in self.tiers(driver) {
+                let Some(values) = known.get_mut(&tier.path) else {
+                    continue;
+                };
+                // `ensure` creates a missing one.
+                if *values == tier.values || !self.fs.exists(&tier.path) {
+                    continue;
+                }
+                match self.ensure_slice(driver, &tier.path, tier.description, &tier.values) {
+                    Ok(()) => {
+                        self.write(&tier.path, &tier.values);
+                        *values = tier.values;
+                    }
+                    Err(error) => {
+                        info!(cgroup = tier.path.as_str(), %error, "Failed to update a QoS tier");
+                    }
+                }
+            }
+        }
+    }
+
+    /// The desired tiers for the current pods.
+    fn tiers(&self, driver: CgroupDriver) -> Vec<Tier> {
+        let tree = self.tree(driver);
+        let pods: Vec<Arc<Pod>> = self.pods.lock().values().cloned().collect();
+        let tier = |qos, description| {
+            let pods = pods.iter().map(AsRef::as_ref);
+            Some(Tier {
+                path: tree.tier(qos).clone(),
+                description,
+                values: tier_values(qos, pods, &self.pod_settings.page_sizes)?,
+            })
+        };
+        [
+            tier(QosClass::Burstable, "Kubernetes pods, Burstable"),
+            tier(QosClass::BestEffort, "Kubernetes pods, BestEffort"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    /// With the systemd driver, starts the slice or sets its limits. The values must still be written
+    /// to the cgroup: systemd has no property for huge pages, may answer before it writes the others,
+    /// and does not report values that the kernel rejects.
+    fn ensure_slice(
+        &self,
+        driver: CgroupDriver,
+        path: &CgroupPath,
+        description: &str,
+        values: &CgroupValues,
+    ) -> Result<(), HostError> {
+        if driver != CgroupDriver::Systemd {
+            return Ok(());
+        }
+        let exists = self.fs.exists(path);
+        let ensured = self.slices.ensure(path, exists, description, values);
+        ensured.map_err(|error| ensure_error(&error))
+    }
+
     /// Removes the pod's cgroups in other tiers, which it may have left by an edit.
-    fn leave_other_tiers(&self, pod: &Pod) {
-        for qos in [
-            QosClass::Guaranteed,
-            QosClass::Burstable,
-            QosClass::BestEffort,
-        ] {
-            let Ok(path) = self.cgroupfs.pod(qos, &pod.uid) else {
+    fn leave_other_tiers(&self, pod: &Pod, driver: CgroupDriver) {
+        for qos in QOS_CLASSES {
+            let Ok(path) = self.tree(driver).pod(qos, &pod.uid) else {
                 continue;
             };
             if qos != pod.spec.qos
-                && let Err(error) = self.fs.remove(&path)
+                && let Err(error) = self.remove_one(driver, &path)
             {
-                info!(cgroup = path.as_str(), error = %ErrorChain(&error), "Failed to remove the old cgroup of a pod");
+                info!(cgroup = path.as_str(), %error, "Failed to remove the old cgroup of a pod");
             }
         }
     }
@@ -200,11 +307,7 @@ impl PodCgroups {
         }
         let mut killed = 0;
         for tree in [&self.cgroupfs, &self.systemd] {
-            for qos in [
-                QosClass::Guaranteed,
-                QosClass::Burstable,
-                QosClass::BestEffort,
-            ] {
+            for qos in QOS_CLASSES {
                 let Ok(pod) = tree.pod(qos, uid) else {
                     continue;
                 };
@@ -223,30 +326,28 @@ impl PodCgroups {
         killed
     }
 
-    /// Removes the pod's cgroup, whatever its tier is or was. Returns true if it is gone.
+    /// Removes the pod's cgroup, whatever its tier and driver are or were, and subtracts its requests
+    /// from its tier. Returns true if it is gone.
     ///
     /// The runtime has no sandbox or container of the pod any more when this is called. If the
     /// cgroup is in use at two attempts, the runtime has lost a process, as when the creation of a
     /// sandbox is interrupted; it is killed (kubelet: pods' cgroups are emptied in the same way).
     pub(super) fn remove(&self, uid: &PodUid) -> Result<bool, HostError> {
         self.pods.lock().remove(uid);
+        if !self.enabled {
+            return Ok(true);
+        }
+        let again = self.in_use.lock().contains(uid);
         let mut gone = true;
-        if self.enabled {
-            let again = self.in_use.lock().contains(uid);
-            for qos in [
-                QosClass::Guaranteed,
-                QosClass::Burstable,
-                QosClass::BestEffort,
-            ] {
-                let Ok(path) = self.cgroupfs.pod(qos, uid) else {
+        for driver in [CgroupDriver::Cgroupfs, CgroupDriver::Systemd] {
+            for qos in QOS_CLASSES {
+                let Ok(path) = self.tree(driver).pod(qos, uid) else {
                     continue;
                 };
                 if again {
                     self.kill_lost(&path);
                 }
-                let removed = self.fs.remove(&path);
-                let removed = removed.map_err(|e| HostError::new("FailedRemoveCgroup", &e))?;
-                gone &= matches!(removed, CgroupRemoval::Gone);
+                gone &= self.remove_one(driver, &path)?;
             }
         }
         if gone {
@@ -254,7 +355,27 @@ impl PodCgroups {
         } else {
             self.in_use.lock().insert(uid.clone());
         }
+        self.update_tiers();
         Ok(gone)
+    }
+
+    /// Removes one cgroup of a pod, unless processes are in it. Returns true if it is gone.
+    fn remove_one(&self, driver: CgroupDriver, path: &CgroupPath) -> Result<bool, HostError> {
+        let failed =
+            |error: &(dyn std::error::Error + 'static)| HostError::new("FailedRemoveCgroup", error);
+        let is_slice = driver == CgroupDriver::Systemd
+            && (self.slices.has(path) || self.fs.exists_somewhere(path));
+        if is_slice {
+            let processes = self.fs.processes(path).map_err(|error| failed(&error))?;
+            // Stopping the slice would terminate them, and wait up to 90 s for it.
+            if !processes.is_empty() {
+                return Ok(false);
+            }
+            self.slices.stop(path).map_err(|error| failed(&error))?;
+        }
+        // systemd leaves the cgroup in hierarchies of version 1 that it does not manage.
+        let removed = self.fs.remove(path).map_err(|error| failed(&error))?;
+        Ok(matches!(removed, CgroupRemoval::Gone))
     }
 
     fn kill_lost(&self, path: &CgroupPath) {
@@ -272,3 +393,14 @@ impl PodCgroups {
         }
     }
 }
+
+/// The values that a driver can set.
+fn supported(driver: CgroupDriver, values: CgroupValues) -> CgroupValues {
+    match driver {
+        CgroupDriver::Cgroupfs => values,
+        CgroupDriver::Systemd => values.under_systemd(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

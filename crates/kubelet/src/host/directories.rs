@@ -13,16 +13,23 @@ use tracing::warn;
 
 use super::LocalHostState;
 
-/// Creates directories, cgroup, volumes and log directory.
-pub(super) fn prepare(
+/// Creates the cgroup of a pod that may run here.
+pub(super) fn prepare_cgroup(
     inner: &LocalHostState,
     pod: &Pod,
     driver: Option<CgroupDriver>,
-    objects: &PodObjects,
 ) -> Result<(), HostError> {
     check_sysctls(pod, &inner.settings.allowed_unsafe_sysctls)
         .map_err(|error| HostError::new(SYSCTL_FORBIDDEN, &error))?;
-    inner.cgroups.ensure(pod, driver)?;
+    inner.cgroups.ensure(pod, driver)
+}
+
+/// Creates directories, volumes and log directory.
+pub(super) fn prepare(
+    inner: &LocalHostState,
+    pod: &Pod,
+    objects: &PodObjects,
+) -> Result<(), HostError> {
     volumes(inner, pod, objects)?;
     let logs = inner.log_dir(&pod.name, &pod.uid)?;
     directories::create_pod_log_dir(&logs).map_err(|error| HostError::sandbox(&error))
@@ -88,13 +95,9 @@ pub(super) fn remove_volumes(inner: &LocalHostState, uid: &PodUid) -> Result<(),
         .map_err(|error| HostError::new("FailedCleanUp", &error))
 }
 
-/// Removes volumes, directories, logs and cgroup. If one part fails, independent ones are removed
-/// all the same.
-pub(super) fn clean_up(
-    inner: &LocalHostState,
-    name: &PodName,
-    uid: &PodUid,
-) -> Result<(), HostError> {
+/// Removes volumes, directories and logs. If one part fails, independent ones are removed all the
+/// same; returns what is wrong with each.
+pub(super) fn clean_up(inner: &LocalHostState, name: &PodName, uid: &PodUid) -> Vec<String> {
     let mut failed = Vec::new();
     inner.mounted.lock().remove(uid);
     match dirs(inner, uid) {
@@ -115,18 +118,16 @@ pub(super) fn clean_up(
             failed.push(ErrorChain(&error).to_string());
         }
     }
+    failed
+}
+
+/// Removes the cgroup; returns what is wrong.
+pub(super) fn clean_up_cgroup(inner: &LocalHostState, uid: &PodUid) -> Option<String> {
     match inner.cgroups.remove(uid) {
-        Ok(true) => {}
-        Ok(false) => failed.push("the pod's cgroup is still in use".to_owned()),
-        Err(error) => failed.push(error.message),
+        Ok(true) => None,
+        Ok(false) => Some("the pod's cgroup is still in use".to_owned()),
+        Err(error) => Some(error.message),
     }
-    if failed.is_empty() {
-        return Ok(());
-    }
-    Err(HostError {
-        reason: "FailedCleanUp",
-        message: failed.join("; "),
-    })
 }
 
 /// The log directory of a pod. For a pod whose UID alone is known, it is found by the UID.

@@ -117,10 +117,5 @@ pub(crate) async fn stop(unit: String) -> Result<()> {
 }
 
 pub(crate) fn systemd() -> Result<Systemd> {
-    Systemd::find().ok_or_else(|| {
-        RuntimeError::failed(
-            "cgroupDriver is systemd, but systemd is not the init system of this machine: set cgroupDriver \
-             to cgroupfs",
-        )
-    })
+    Systemd::require().map_err(|error| RuntimeError::failed(error.to_string()))
 }

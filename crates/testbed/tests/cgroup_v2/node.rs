@@ -24,10 +24,16 @@ const LOOKS: u32 = 120;
 const AGENT: &str = "rubelet run --config /etc/rubelet.yaml --pod-manifest-path /manifests \
     --hostname-override guest >> /run/agent.log 2>&1 & echo $! > /run/agent.pid";
 
+/// `podPidsLimit`: more than any pod of these tests needs.
+pub(crate) const POD_PIDS: &str = "1000";
+
 /// A configuration with this cgroup driver.
 fn configuration(driver: &str) -> String {
     let version = "kubelet.config.k8s.io/v1beta1";
-    format!("apiVersion: {version}\nkind: KubeletConfiguration\ncgroupDriver: {driver}\n")
+    format!(
+        "apiVersion: {version}\nkind: KubeletConfiguration\ncgroupDriver: {driver}\n\
+         podPidsLimit: {POD_PIDS}\n"
+    )
 }
 
 /// The guest's image: the agent, and the images of containers.

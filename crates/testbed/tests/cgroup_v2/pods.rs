@@ -6,7 +6,7 @@ use rubelet_testbed::status::{ended, has_ended, restarts, runs};
 use rubelet_testbed::vm::Image;
 use serde_json::{Value, json};
 
-use crate::node::Node;
+use crate::node::{Node, POD_PIDS};
 
 /// Prints which devices a process may use, as root with CAP_MKNOD.
 const DEVICES: &str = "mknod /null c 1 3 && echo x > /null && echo null-works; \
@@ -59,6 +59,7 @@ fn pods_have_limits_and_no_access_to_devices() -> Result<()> {
         ("cpu.weight", "59"),
         ("../cpu.max", "50000 100000"),
         ("../memory.max", "67108864"),
+        ("../pids.max", POD_PIDS),
     ];
     assert_holds(&mut node, &cgroup, &expected)?;
     assert!(!node.run(&format!("cat {cgroup}/cgroup.procs"))?.is_empty());
@@ -127,6 +128,34 @@ fn edited_limits_are_applied_in_place_with_huge_pages() -> Result<()> {
     node.remove("huge", &cgroup)
 }
 
+const KUBEPODS: &str = "/sys/fs/cgroup/kubepods.slice";
+
+/// Asserts the values of the slices of the node and the tiers while Burstable pods request half a
+/// CPU in total.
+fn assert_node_slices(node: &mut Node) -> Result<()> {
+    let number = |text: String| text.trim().parse::<u64>();
+    let cpus = number(node.run("grep -c ^processor /proc/cpuinfo")?)?;
+    let memory = number(node.run("grep MemTotal /proc/meminfo | tr -dc 0-9")?)? << 10;
+    // The kubelet's formula, for 1024 shares per CPU.
+    let weight = 1 + (cpus * 1024 - 2) * 9999 / 262_142;
+    let (weight, memory) = (weight.to_string(), memory.to_string());
+    let expected = [
+        ("cpu.weight", weight.as_str()),
+        ("memory.max", &memory),
+        ("kubepods-burstable.slice/cpu.weight", "20"),
+        ("kubepods-besteffort.slice/cpu.weight", "1"),
+    ];
+    assert_holds(node, KUBEPODS, &expected)
+}
+
+/// Waits until a command in the guest succeeds.
+fn wait_for(node: &mut Node, command: &str) -> Result<()> {
+    node.run(&format!(
+        "for i in $(seq 100); do {command} && exit 0; sleep 0.2; done; exit 1"
+    ))
+    .map(drop)
+}
+
 #[test]
 fn systemd_keeps_the_cgroups_of_containers() -> Result<()> {
     let mut node = Node::start(Image::default().systemd()?, "systemd")?;
@@ -143,15 +172,37 @@ fn systemd_keeps_the_cgroups_of_containers() -> Result<()> {
     let pid = node.run(&format!("cat {shim}/cgroup.procs"))?;
     let comm = node.run(&format!("cat /proc/{}/comm", pid.trim()))?;
     assert_eq!(comm.trim(), "rubelet-shim");
+    let requests = json!({ "resources": { "requests": { "cpu": "500m" } } });
+    let shares = json!({ "containers": [with(waiting("main"), &requests)] });
+    node.apply(&pod("shares", &shares))?;
+    let sharing = node.wait("shares", "runs", |pod| runs(pod, "main"))?;
+    let sharing = node.cgroup(&sharing, "main")?;
+    let expected = [
+        ("cpu.max", "50000 100000"),
+        ("memory.max", "67108864"),
+        // Also for the first container of the node.
+        ("memory.swap.max", "0"),
+        ("../cpu.weight", "20"),
+        ("../cpu.max", "50000 100000"),
+        ("../memory.max", "67108864"),
+        ("../pids.max", POD_PIDS),
+    ];
+    assert_node_slices(&mut node)?;
+    assert_holds(&mut node, &cgroup, &expected)?;
     // Properties of the unit survive a reload of systemd.
     node.run("systemctl daemon-reload")?;
     let shown = node.run(&format!(
-        "systemctl show -p MemoryMax,ActiveState,Delegate {unit}"
+        "systemctl show -p MemoryMax,MemorySwapMax,ActiveState,Delegate {unit}"
     ))?;
-    for expected in ["MemoryMax=67108864", "ActiveState=active", "Delegate=yes"] {
+    for expected in [
+        "MemoryMax=67108864",
+        "MemorySwapMax=0",
+        "ActiveState=active",
+        "Delegate=yes",
+    ] {
         assert!(shown.contains(expected), "{shown}");
     }
-    let expected = [("cpu.max", "50000 100000"), ("memory.max", "67108864")];
+    assert_node_slices(&mut node)?;
     assert_holds(&mut node, &cgroup, &expected)?;
     assert_eq!(node.run(&format!("cat {shim}/cgroup.procs"))?, pid);
 
@@ -160,12 +211,47 @@ fn systemd_keeps_the_cgroups_of_containers() -> Result<()> {
     let again = node.wait("limited", "runs", |pod| runs(pod, "main"))?;
     assert_eq!(node.cgroup(&again, "main")?, cgroup);
     assert_eq!(node.run(&format!("cat {shim}/cgroup.procs"))?, pid);
+    edit_the_limits(&mut node, &cgroup)?;
 
-    node.remove("limited", &cgroup)?;
-    let list = "systemctl list-units --all --plain --no-legend 'rubelet-*.scope'";
-    node.run(&format!(
-        "for i in $(seq 100); do [ -z \"$({list})\" ] && exit 0; sleep 0.2; done; {list}; exit 1"
-    ))?;
+    node.remove("shares", &sharing)?;
+    // No pod of that tier is left.
+    let weight = "kubepods-burstable.slice/cpu.weight";
+    wait_for(&mut node, &format!("[ $(cat {KUBEPODS}/{weight}) = 1 ]"))?;
+    node.run("rm /manifests/limited.json")?;
+    let list = "systemctl list-units --all --plain --no-legend";
+    for units in ["rubelet-*.scope", "kubepods-*pod*.slice"] {
+        wait_for(&mut node, &format!("[ -z \"$({list} '{units}')\" ]"))?;
+    }
     assert_eq!(node.run(find)?, "");
+    let slices = "find /sys/fs/cgroup /run/systemd -name 'kubepods-*pod*.slice*'";
+    assert_eq!(node.run(slices)?, "");
     Ok(())
+}
+
+/// Edits the limits of the pod `limited`, whose container is in `cgroup`, and asserts that its slice is
+/// updated. An earlier agent created the slice.
+fn edit_the_limits(node: &mut Node, cgroup: &str) -> Result<()> {
+    let inode = |cgroup: &str| format!("stat -c %i {cgroup}/..");
+    let directory = node.run(&inode(cgroup))?;
+    let limits = json!({ "cpu": "250m", "memory": "96Mi" });
+    node.apply(&with_limits("limited", &limits))?;
+    let again = |pod: &Value| runs(pod, "main") && restarts(pod, "main") == 1;
+    let seen = node.wait("limited", "has its new container", again)?;
+    let cgroup = node.cgroup(&seen, "main")?;
+    assert_eq!(
+        node.run(&inode(&cgroup))?,
+        directory,
+        "the slice of the pod is the same"
+    );
+    let expected = [
+        ("cpu.max", "25000 100000"),
+        ("memory.max", "100663296"),
+        ("memory.swap.max", "0"),
+        ("../cpu.max", "25000 100000"),
+        ("../memory.max", "100663296"),
+        ("../pids.max", POD_PIDS),
+    ];
+    assert_holds(node, &cgroup, &expected)?;
+    node.run("systemctl daemon-reload")?;
+    assert_holds(node, &cgroup, &expected)
 }

@@ -1,0 +1,160 @@
+//! The real host in a directory of the test.
+
+use std::{
+    path::Path,
+    sync::mpsc::{Receiver, Sender, channel},
+    time::Duration,
+};
+
+use rubelet_api::{
+    downward::Allocatable,
+    manifest::decode,
+    parse::{ParseContext, parse},
+    pod::{Pod, PodSource},
+};
+use rubelet_cgroup_plan::{CgroupLayout, CgroupValues};
+use rubelet_host::{
+    machine::HugepagePool,
+    systemd::{Slice, SystemdError},
+};
+use tokio::{runtime::Builder, task::JoinSet, time::timeout};
+
+use super::*;
+
+/// A pod with this UID and one container with these resources.
+pub(super) fn pod(uid: &str, resources: &str) -> Pod {
+    let resources = if resources == "{}" { "" } else { resources };
+    let text = format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: {uid}}}\n\
+         spec: {{containers: [{{name: a, image: a, resources: {{{resources}}}}}]}}\n"
+    );
+    let context = ParseContext {
+        node_name: "n",
+        source: PodSource::File,
+        origin: "/manifests/pod.yaml",
+        adopted_uid: None,
+        now: jiff::Timestamp::UNIX_EPOCH,
+    };
+    let raw = decode(&text).pods.remove(0).expect("YAML of a pod");
+    let mut pod = parse(raw, &context).expect("a valid pod");
+    pod.uid = uid.into();
+    pod
+}
+
+/// A node of two processors and a gibibyte, with its files below `root`.
+pub(super) fn settings(root: &Path, cgroups: CgroupFs) -> HostSettings {
+    HostSettings {
+        root: root.join("kubelet"),
+        pod_logs: root.join("pods"),
+        container_logs: root.join("containers"),
+        node_name: "n".into(),
+        node_ips: NodeIps::fixed(Vec::new()),
+        machine: Machine {
+            cpus: 2,
+            memory: 1 << 30,
+            swap: 0,
+            hugepages: vec![HugepagePool {
+                page_size: 2 << 20,
+                pages: 4,
+            }],
+            boot_id: String::new(),
+            machine_id: None,
+            hostname: "n".to_owned(),
+            kernel_version: String::new(),
+        },
+        allocatable: Allocatable::default(),
+        cgroups,
+        cgroup_root: String::new(),
+        cgroups_per_qos: true,
+        systemd_driver: true,
+        cpu_cfs_quota: true,
+        cpu_cfs_quota_period: Duration::from_millis(100),
+        pod_pids_limit: Some(100),
+        single_process_oom_kill: None,
+        cluster_dns: Vec::new(),
+        cluster_domain: String::new(),
+        resolv_conf: String::new(),
+        seccomp_default: false,
+        allowed_unsafe_sysctls: Vec::new(),
+        swap_behavior: SwapBehavior::NoSwap,
+        user_ids_per_pod: 65_536,
+        max_pods: 110,
+    }
+}
+
+/// A systemd that does not answer until the test drops the sender.
+#[derive(Debug)]
+struct HungSystemd {
+    begun: Sender<String>,
+    end: Mutex<Receiver<()>>,
+}
+
+impl cgroups::SliceService for HungSystemd {
+    fn start(&self, slice: &Slice<'_>) -> Result<(), SystemdError> {
+        let _ = self.begun.send(slice.unit.to_owned());
+        // Returns an error when the sender is dropped. The other calls wait for the lock.
+        let _ = self.end.lock().recv();
+        Err(SystemdError::Missing)
+    }
+
+    fn set_values(&self, _: &str, _: CgroupLayout, _: &CgroupValues) -> Result<(), SystemdError> {
+        Err(SystemdError::Missing)
+    }
+
+    fn stop(&self, _: &str) -> Result<(), SystemdError> {
+        Err(SystemdError::Missing)
+    }
+}
+
+/// Time is not paused here: it would stand still while a blocking thread works.
+#[test]
+fn a_hung_systemd_delays_only_pods_that_need_it() {
+    let root = tempfile::tempdir().expect("a directory");
+    let cgroups = CgroupFs::from_mounts(root.path(), true, &[]).expect("a hierarchy");
+    let (begun, begins) = channel();
+    let (release, end) = channel();
+    let systemd = HungSystemd {
+        begun,
+        end: Mutex::new(end),
+    };
+    let settings = settings(root.path(), cgroups);
+    let host = LocalHost::with_systemd(settings, Box::new(systemd)).expect("a host");
+    let mut runtime = Builder::new_current_thread();
+    let runtime = runtime
+        .enable_all()
+        .max_blocking_threads(CGROUP_CHANGES + 1);
+    runtime.build().expect("a runtime").block_on(async {
+        let mut pods = JoinSet::new();
+        for number in 0..3 * CGROUP_CHANGES {
+            let host = host.clone();
+            pods.spawn(async move {
+                let pod = Arc::new(pod(&format!("u-{number}"), "{}"));
+                let objects = PodObjects::default();
+                host.prepare(&pod, None, &objects).await
+            });
+        }
+        let limit = Duration::from_secs(60);
+        let mut hung = 0;
+        while hung < CGROUP_CHANGES {
+            hung += begins.try_iter().count();
+            tokio::task::yield_now().await;
+        }
+        let other = PodUid::from("other");
+        let removed = timeout(limit, host.remove_volumes(&other)).await;
+        let removed = removed.expect("a thread is free");
+        removed.expect("nothing to remove");
+        assert_eq!(
+            begins.try_iter().count(),
+            0,
+            "further pods wait without a thread"
+        );
+        drop(release);
+        while let Some(ended) = pods.join_next().await {
+            let error = ended.expect("no panic").expect_err("there is no systemd");
+            assert!(
+                error.message.contains("set cgroupDriver to cgroupfs"),
+                "{error}"
+            );
+        }
+    });
+}
