@@ -109,6 +109,10 @@ pub(super) fn connect(
         None => (by_route(&mut socket, lease)?, PodRoute::Direct),
     };
     inside(lease, netns, near, ready.ipv6)?;
+    // The kernel activates an interface that gets its carrier in the background, at times a second
+    // later, and until then loses what is sent by it: the first packets to the pod. When it is asked
+    // about the interface, it does so at once (Linux 6.8, `linkwatch_sync_dev`).
+    socket.link(&lease.host_interface)?;
     Ok(reached)
 }
 

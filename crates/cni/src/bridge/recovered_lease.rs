@@ -74,6 +74,7 @@ mod tests {
             mac: outside_mac(ip("10.99.0.2")).to_vec(),
             mtu: 1500,
             up: true,
+            running: true,
             group: 0,
             counters: rubelet_host::netlink::Counters::default(),
         };

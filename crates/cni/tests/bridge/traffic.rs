@@ -11,6 +11,21 @@ use crate::packets;
 use crate::world::{BRIDGE, Pod, World, at, ip, links, outside, reach, veths, veths_become};
 
 #[test]
+fn the_first_packets_to_a_pod_are_not_lost() {
+    World::run(&["10.99.0.0/16"], async |world| {
+        let network = world.network();
+        for number in 0..20 {
+            // An interface whose peer has the same number is activated up to a second later, unless
+            // the kernel is asked about it.
+            let pod = Pod::add(&network, &format!("pod{number}")).await;
+            let mut veths = links().into_iter().filter(|link| link.kind == "veth");
+            assert!(veths.all(|veth| veth.running));
+            drop(pod);
+        }
+    });
+}
+
+#[test]
 fn pods_reach_each_other_the_host_and_the_outside() {
     World::run(&["10.99.0.0/16", "fd99::/64"], async |world| {
         let lan = outside(

@@ -70,6 +70,8 @@ pub struct Link {
     pub mtu: u32,
     /// Whether it is up.
     pub up: bool,
+    /// Whether it passes frames: it is up, has a carrier, and the kernel has activated it.
+    pub running: bool,
     /// Its group; 0 by default.
     pub group: u32,
     /// Its traffic.
@@ -333,6 +335,8 @@ pub(super) fn header(index: u32, flags: u32, change: u32) -> [u8; 16] {
 }
 
 fn parse(item: &[u8]) -> Option<Link> {
+    let flags = message::number(item, 8)?;
+    let has = |flag: i32| flags & flag.cast_unsigned() != 0;
     let mut link = Link {
         index: message::number(item, 4)?,
         name: String::new(),
@@ -342,7 +346,8 @@ fn parse(item: &[u8]) -> Option<Link> {
         port: None,
         mac: Vec::new(),
         mtu: 0,
-        up: message::number(item, 8)? & libc::IFF_UP.cast_unsigned() != 0,
+        up: has(libc::IFF_UP),
+        running: has(libc::IFF_RUNNING),
         group: 0,
         counters: Counters::default(),
     };

@@ -200,6 +200,22 @@ pub(crate) fn link(left: &End<'_>, right: &End<'_>, mtu: u32) {
             apply(changes);
         });
     }
+    // The first end has a carrier since the second is up. The kernel activates it in the background,
+    // at times a second later, and until then loses what is sent by it.
+    left.node.inside(|| until_running(left.name));
+}
+
+/// Waits until an interface passes frames.
+fn until_running(name: &str) {
+    // The question alone has Linux 6.8 and later activate it.
+    for _ in 0..60_000 {
+        let link = RouteSocket::open().unwrap().link(name).unwrap();
+        if link.unwrap().running {
+            return;
+        }
+        std::thread::park_timeout(Duration::from_millis(1));
+    }
+    panic!("{name} has no carrier");
 }
 
 /// A client, routers and a server, one behind the other. Node 0 is the client.

@@ -13,6 +13,7 @@ fn link(index: u32, name: &str, kind: &str) -> Link {
         mac: Vec::new(),
         mtu: 1500,
         up: true,
+        running: true,
         group: 0,
         counters: rubelet_host::netlink::Counters::default(),
     }
