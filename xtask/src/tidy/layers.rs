@@ -7,9 +7,11 @@ use super::edges::{self, CRATE_RULES, CrateRule, rule_of};
 
 const ADD_OR_DROP: &str =
     "use a crate of a lower layer, or add the dependency to xtask/src/tidy/edges.rs";
+const REMOVE_EDGE: &str = "remove it from xtask/src/tidy/edges.rs";
 const ADD_RULE: &str = "add the crate, its layer and its dependencies to xtask/src/tidy/edges.rs";
 
-/// All dependencies and crates that the table does not contain.
+/// All dependencies and crates that the table does not contain, and all edges of the table that no
+/// crate has.
 pub(super) fn check(metadata: &Value) -> Vec<Finding> {
     let packages = metadata["packages"]
         .as_array()
@@ -32,6 +34,40 @@ fn check_package(package: &Value) -> Vec<Finding> {
             ADD_RULE,
         )];
     };
+    let dependencies = workspace_dependencies(package);
+    let unlisted = dependencies
+        .iter()
+        .filter(|(used, for_tests)| !allowed(crate_rule, used, *for_tests));
+    let unlisted = unlisted.map(|&(used, for_tests)| {
+        let what = if for_tests {
+            "in its tests uses"
+        } else {
+            "uses"
+        };
+        let place = rule_of(used).map_or_else(
+            || "no layer".to_owned(),
+            |used| format!("layer {}", used.layer),
+        );
+        let rule = format!(
+            "{name} (layer {}) {what} {used} ({place}), which edges.rs does not allow",
+            crate_rule.layer
+        );
+        finding(rule, ADD_OR_DROP)
+    });
+    let unused = unused_edges(crate_rule, &dependencies).map(|(used, for_tests)| {
+        let what = if for_tests {
+            "its tests may use"
+        } else {
+            "may use"
+        };
+        let rule = format!("{name}: {what} {used}, which its manifest does not name");
+        finding(rule, REMOVE_EDGE)
+    });
+    unlisted.chain(unused).collect()
+}
+
+/// The crates of the workspace that the package uses, and whether only its tests do.
+fn workspace_dependencies(package: &Value) -> Vec<(&str, bool)> {
     let dependencies = package["dependencies"]
         .as_array()
         .map(Vec::as_slice)
@@ -40,27 +76,25 @@ fn check_package(package: &Value) -> Vec<Finding> {
         .iter()
         // Crates of the workspace have a path; all others come from a registry.
         .filter(|dependency| dependency["path"].is_string())
-        .filter_map(|dependency| {
+        .map(|dependency| {
             let used = short(dependency["name"].as_str().unwrap_or_default());
-            let for_tests = dependency["kind"] == "dev";
-            (!allowed(crate_rule, used, for_tests)).then(|| {
-                let what = if for_tests {
-                    "in its tests uses"
-                } else {
-                    "uses"
-                };
-                let place = rule_of(used).map_or_else(
-                    || "no layer".to_owned(),
-                    |used| format!("layer {}", used.layer),
-                );
-                let rule = format!(
-                    "{name} (layer {}) {what} {used} ({place}), which edges.rs does not allow",
-                    crate_rule.layer
-                );
-                finding(rule, ADD_OR_DROP)
-            })
+            (used, dependency["kind"] == "dev")
         })
         .collect()
+}
+
+/// The allowed edges that the crate does not have, and whether they are those of its tests.
+fn unused_edges(
+    crate_rule: &CrateRule,
+    dependencies: &[(&str, bool)],
+) -> impl Iterator<Item = (&'static str, bool)> {
+    let unused = move |edges: &'static [&'static str], for_tests: bool| {
+        edges
+            .iter()
+            .map(move |used| (*used, for_tests))
+            .filter(move |edge| !dependencies.contains(edge))
+    };
+    unused(crate_rule.uses, false).chain(unused(crate_rule.tests_use, true))
 }
 
 fn allowed(crate_rule: &CrateRule, used: &str, for_tests: bool) -> bool {
@@ -107,9 +141,28 @@ mod tests {
             ("xtask", "rubelet-testbed", Value::Null, 0),
             ("rubelet-new", "rubelet-base", Value::Null, 1),
         ] {
-            let found = check(&package(name, used, &kind));
+            let mut found = check(&package(name, used, &kind));
+            found.retain(|finding| finding.remedy != REMOVE_EDGE);
             assert_eq!(found.len(), expected, "{name} -> {used}: {found:?}");
         }
+    }
+
+    #[test]
+    fn an_allowed_edge_that_no_manifest_has_is_found() {
+        let rules = |name: &str, used: &str, kind: &Value| {
+            let found = check(&package(name, used, kind)).into_iter();
+            found.map(|finding| finding.rule).collect::<Vec<_>>()
+        };
+        let none: [&str; 0] = [];
+        assert_eq!(rules("rubelet-cri", "rubelet-base", &Value::Null), none);
+        let found = rules("rubelet-api", "rubelet-base", &Value::Null);
+        assert_eq!(
+            found,
+            ["api: may use yaml, which its manifest does not name"]
+        );
+        let found = rules("rubelet-cri-grpc", "rubelet-cri", &Value::Null);
+        let expected = "cri-grpc: its tests may use cri-grpc, which its manifest does not name";
+        assert_eq!(found, [expected]);
     }
 
     #[test]
