@@ -53,6 +53,8 @@ pub(crate) struct PodTask {
     content: Box<str>,
     pub(super) removing: bool,
     pub(super) repeat_backoff: RepeatBackoff,
+    /// The attempt of a sandbox whose creation was abandoned: the runtime may still create it.
+    pub(super) abandoned_sandbox: Option<u32>,
     round: SyncRound,
     pub(super) intents: watch::Receiver<Arc<OperatorIntents>>,
     outcomes: watch::Receiver<Arc<ProbeResults>>,
@@ -80,6 +82,8 @@ pub(crate) struct PodTask {
 pub(crate) struct TaskEnd {
     /// The pod.
     pub(crate) uid: PodUid,
+    /// The attempt of a sandbox that the runtime may still create.
+    pub(crate) abandoned_sandbox: Option<u32>,
 }
 
 impl PodTask {
@@ -146,6 +150,7 @@ impl PodTask {
             content: content.unwrap_or_default(),
             removing: false,
             repeat_backoff: RepeatBackoff::default(),
+            abandoned_sandbox: None,
             round: SyncRound::first(),
             intents,
             outcomes,
@@ -166,6 +171,15 @@ impl PodTask {
     pub(crate) fn note_replaced(&mut self, replaced: Option<ReplacedPod>) {
         if replaced.is_some() {
             self.history.replaced = replaced;
+        }
+    }
+
+    /// Continues from the sandbox that an earlier pod with this UID has abandoned: while the runtime
+    /// may still create it, a request with another attempt would make a second one.
+    pub(crate) fn note_abandoned_sandbox(&mut self, attempt: Option<u32>) {
+        if let Some(attempt) = attempt.filter(|attempt| *attempt > self.history.sandbox_attempt) {
+            self.history.sandbox_attempt = attempt;
+            self.save_record();
         }
     }
 
@@ -240,7 +254,11 @@ impl PodTask {
                 self.context.prober.forget(&uid);
                 self.context.objects.forget(&uid);
                 self.context.intents.remove(&uid).await;
-                return TaskEnd { uid };
+                let abandoned_sandbox = self.abandoned_sandbox;
+                return TaskEnd {
+                    uid,
+                    abandoned_sandbox,
+                };
             }
             // The next plan needs an observation that began after these steps.
             self.last_step = self.context.pleg.sync_ended(&uid);

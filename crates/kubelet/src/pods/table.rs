@@ -1,5 +1,6 @@
 //! The task that starts, updates and ends pod tasks.
 
+mod abandoned;
 mod waiting;
 
 use std::{
@@ -25,6 +26,7 @@ use tokio::{
 };
 use tracing::{error, info};
 
+use self::abandoned::AbandonedSandboxes;
 use super::{
     admission::{AdmitError, RestoredPod},
     decide::{TableAction, TableSnapshot, TaskView, decide},
@@ -57,6 +59,7 @@ pub(crate) struct PodTable {
     finished: BTreeSet<PodUid>,
     /// Pods of manifests that have terminated while a manifest defines another pod of their name.
     replaced: BTreeMap<PodName, ReplacedPod>,
+    abandoned: AbandonedSandboxes,
     /// Critical pods for which others are being preempted.
     waiting: BTreeMap<PodUid, Arc<Pod>>,
     node_match: NodeMatch,
@@ -102,6 +105,7 @@ impl PodTable {
             shown: BTreeSet::new(),
             finished: BTreeSet::new(),
             replaced: BTreeMap::new(),
+            abandoned: AbandonedSandboxes::default(),
             waiting: BTreeMap::new(),
             node_match: NodeMatch::default(),
         }
@@ -394,6 +398,7 @@ impl PodTable {
             listed,
         );
         task.note_replaced(replaced);
+        task.note_abandoned_sandbox(self.abandoned.take(&uid, Instant::now()));
         let id = self.running.spawn(task.run()).id();
         self.by_id.insert(id, uid.clone());
         self.tasks.insert(
@@ -414,7 +419,9 @@ impl PodTable {
             return;
         };
         match ended {
-            Ok(_) => {
+            Ok((_, end)) => {
+                let attempt = end.abandoned_sandbox;
+                self.abandoned.note(&uid, attempt, Instant::now());
                 self.on_disk.remove(&uid);
                 self.panicked.remove(&uid);
                 self.removed.insert(uid.clone(), self.context.pleg.now());

@@ -91,6 +91,32 @@ async fn sandboxes_of_other_clients_are_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pod_that_is_written_again_waits_for_the_sandbox_of_an_abandoned_call() {
+    let node = Node::new();
+    node.wire.finish_abandoned_calls();
+    let uid = node.apply("web", APP);
+    node.until_running().await;
+    let first = node.sim.sandboxes(&uid).remove(0);
+    let hang = node.sim.hang("RunPodSandbox", Subject::any());
+    node.sim.kill_sandbox(&first);
+    let replaces = |node: &Node| node.calls("RunPodSandbox") > 1;
+    node.until("the call hangs", replaces).await;
+    node.remove_manifest("web");
+    node.until("the pod is gone", |node| node.is_gone(&uid))
+        .await;
+    node.apply("web", APP);
+    node.until("the next call hangs", |node| {
+        node.calls("RunPodSandbox") > 2
+    })
+    .await;
+    drop(hang);
+    node.until_running().await;
+    sleep(seconds(60)).await;
+    node.assert_never_twice(&uid);
+    assert_eq!(node.sim.sandboxes(&uid).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_sandbox_created_after_the_pod_was_removed_goes_at_once() {
     let node = Node::new();
     node.wire.finish_abandoned_calls();

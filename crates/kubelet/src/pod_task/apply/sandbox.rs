@@ -50,6 +50,7 @@ impl PodTask {
                 StepOutcome::Done
             }
             Err(StepError::Interrupted) => {
+                self.abandoned_sandbox = Some(attempt);
                 self.context.pleg.mark_unknown(uid);
                 StepOutcome::Replan
             }

@@ -1,6 +1,6 @@
 //! postStart: a container counts as started when its hook has succeeded.
 
-use std::time::Duration;
+use std::{fs, time::Duration};
 
 use rubelet_api::status::ContainerState;
 use rubelet_cri::Timeouts;
@@ -294,6 +294,11 @@ async fn a_restarted_agent_runs_an_interrupted_hook_again() {
         execs.map(|exec| exec.ended.unwrap().1).collect()
     };
     assert_eq!(codes(&node), [None, Some(0)]);
+    let record = node.record("web");
+    node.until("the end of the hook is recorded", |_| {
+        fs::read_to_string(&record).is_ok_and(|text| text.contains("\"post_start\":null"))
+    })
+    .await;
     for _ in 0..3 {
         node.restart().await;
         sleep(seconds(10)).await;
