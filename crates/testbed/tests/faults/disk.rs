@@ -4,6 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use rubelet_testbed::{Embedded, Served, agent, images};
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use crate::lab::Lab;
@@ -28,13 +30,18 @@ impl<'a> Small<'a> {
         Ok(Self(dir))
     }
 
-    /// Leaves this many bytes free.
+    /// Leaves this many bytes free. What the runtime writes meanwhile may take space that was just counted
+    /// as free; then it is counted again.
     fn fill(&self, free: u64) -> Result<()> {
-        let stat = rustix::fs::statvfs(self.0)?;
         let file = std::fs::File::create(self.0.join(FILL))?;
-        let size = (stat.f_bavail * stat.f_frsize).saturating_sub(free);
-        rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size.max(1))?;
-        Ok(())
+        loop {
+            let stat = rustix::fs::statvfs(self.0)?;
+            let size = (stat.f_bavail * stat.f_frsize).saturating_sub(free);
+            match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size.max(1)) {
+                Err(Errno::NOSPC) if size > 1 => {}
+                filled => return Ok(filled?),
+            }
+        }
     }
 
     fn empty(&self) -> Result<()> {

@@ -224,8 +224,9 @@ fn a_real_systemd_keeps_slices_with_their_limits() {
     assert_eq!(systemctl(&list), "");
     let transient = Path::new("/run/systemd/transient").join(&unit);
     assert!(!transient.exists(), "{}", transient.display());
-    // A new slice of that name does not inherit the limits.
-    systemd.start(&unit).unwrap();
+    // A new slice of that name does not inherit the limits. It has to be a transient one: since the
+    // reload, systemd expects the file of the one before.
+    start(&CgroupValues::default());
     let shown = systemctl(&["show", "-p", "MemoryMax,TasksMax", &unit]);
     assert_eq!(shown, "MemoryMax=infinity\nTasksMax=infinity\n");
     systemd.stop(&unit).unwrap();
