@@ -7,6 +7,8 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
 use rubelet_testbed::command::output_of;
@@ -42,6 +44,8 @@ const SECONDS: u64 = 15;
 /// a time, with the CPU time that tests leave.
 const RUN_SECONDS: u64 = 25;
 const ALL_SECONDS: u64 = 60;
+/// How many times fewer seconds are enough for as many inputs once no test runs beside it.
+const ALONE: u64 = 3;
 /// The longest input, in bytes.
 const MAX_LEN: &str = "-max_len=16384";
 /// The longest time for one input, in seconds of wall time. It is longer in the background, where a
@@ -69,6 +73,9 @@ pub(crate) struct Options {
     input_seconds: u64,
     /// Number of programs that run concurrently.
     jobs: usize,
+    /// Run a single program at a time until standard input ends, and the remaining ones for less time:
+    /// from then on the machine is idle.
+    until_input_ends: bool,
     /// Add new inputs to the kept corpus.
     keep: bool,
     targets: Vec<&'static str>,
@@ -80,6 +87,7 @@ impl Default for Options {
             seconds: SECONDS,
             input_seconds: INPUT_SECONDS,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
+            until_input_ends: false,
             keep: false,
             targets: TARGETS.to_vec(),
         }
@@ -102,6 +110,7 @@ impl Options {
                     options.jobs = number("--jobs", words.next())?.try_into()?;
                     ensure!(options.jobs > 0, "--jobs needs a number from 1 on");
                 }
+                "--until-input-ends" => options.until_input_ends = true,
                 "--keep" => options.keep = true,
                 name => match TARGETS.iter().find(|target| **target == name) {
                     Some(target) => targets.push(*target),
@@ -117,6 +126,28 @@ impl Options {
         }
         Ok(options)
     }
+
+    /// The number of programs to run concurrently now, and the seconds for each, while other tests run or
+    /// not.
+    fn pace(&self, beside_tests: bool) -> (usize, u64) {
+        match (self.until_input_ends, beside_tests) {
+            (false, _) => (self.jobs, self.seconds),
+            (true, true) => (1, self.seconds),
+            (true, false) => (self.jobs, self.seconds.div_ceil(ALONE)),
+        }
+    }
+}
+
+/// A flag that becomes false when standard input ends.
+fn input_lasts() -> Arc<AtomicBool> {
+    let lasts = Arc::new(AtomicBool::new(true));
+    let flag = Arc::clone(&lasts);
+    std::thread::spawn(move || {
+        // An unreadable input has ended.
+        drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
+        flag.store(false, Ordering::Relaxed);
+    });
+    lasts
 }
 
 /// The number after an option.
@@ -128,15 +159,21 @@ fn number(option: &str, word: Option<&&str>) -> Result<u64> {
 /// Builds the programs and runs them, one per core unless `--jobs` says otherwise.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     let place = target_dir::target()?.join("fuzz");
+    let beside_tests = options.until_input_ends.then(input_lasts);
     let programs = build(root, &place)?;
     let mut failed = Vec::new();
-    for group in options.targets.chunks(options.jobs) {
+    let mut left = &options.targets[..];
+    while !left.is_empty() {
+        let beside = beside_tests.as_ref();
+        let (jobs, seconds) = options.pace(beside.is_some_and(|flag| flag.load(Ordering::Relaxed)));
+        let (group, later) = left.split_at(jobs.min(left.len()));
+        left = later;
         let done: Vec<Result<String>> = std::thread::scope(|scope| {
             let runs: Vec<_> = group
                 .iter()
                 .map(|target| {
                     let (programs, place) = (&programs, &place);
-                    scope.spawn(move || one(root, programs, place, target, options))
+                    scope.spawn(move || one(root, programs, place, target, seconds, options))
                 })
                 .collect();
             runs.into_iter()
@@ -197,10 +234,15 @@ pub(crate) fn beside(root: &Path, all: bool) -> Result<BackgroundFuzzing> {
         .args(["--pdeathsig", "KILL", "nice", "-n", "10"])
         // This program, also if a build has replaced its file.
         .arg(format!("/proc/{}/exe", std::process::id()))
-        .args(["fuzz", "--jobs", "1", "--seconds", &seconds.to_string()])
+        .args([
+            "fuzz",
+            "--until-input-ends",
+            "--seconds",
+            &seconds.to_string(),
+        ])
         .args(["--input-seconds", &BACKGROUND_INPUT_SECONDS.to_string()])
         .current_dir(root)
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(file.try_clone()?)
         .stderr(file)
         .spawn()
@@ -209,8 +251,9 @@ pub(crate) fn beside(root: &Path, all: bool) -> Result<BackgroundFuzzing> {
 }
 
 impl BackgroundFuzzing {
-    /// Waits until it has exited; prints its output.
+    /// The tests are over: waits until it has exited; prints its output.
     pub(crate) fn wait(mut self) -> Result<()> {
+        // It closes the input of the child.
         let status = self.child.wait()?;
         let said = std::fs::read_to_string(&self.output)?;
         print!("{said}");
@@ -242,6 +285,7 @@ fn one(
     programs: &Path,
     place: &Path,
     target: &str,
+    seconds: u64,
     options: &Options,
 ) -> Result<String> {
     let kept = root.join("fuzz/corpus").join(target);
@@ -269,7 +313,7 @@ fn one(
         .args([&found, &kept])
         .args([MAX_LEN, "-rss_limit_mb=1024", "-print_final_stats=1"])
         .arg(format!("-timeout={}", options.input_seconds))
-        .arg(format!("-max_total_time={}", options.seconds))
+        .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-artifact_prefix={}/", artifacts.display()));
     let output = output_of(&mut command)?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -317,5 +361,15 @@ mod tests {
         assert!(Options::parse(&["--jobs", "0"]).is_err());
         assert!(Options::parse(&["nosuch"]).is_err());
         assert!(Options::parse(&["--seconds", "x"]).is_err());
+    }
+
+    #[test]
+    fn programs_beside_tests_run_one_at_a_time_and_for_longer() {
+        let words = ["--jobs", "2", "--seconds", "25", "--until-input-ends"];
+        let background = Options::parse(&words).unwrap();
+        assert_eq!(background.pace(true), (1, 25));
+        assert_eq!(background.pace(false), (2, 9));
+        let alone = Options::parse(&words[..4]).unwrap();
+        assert_eq!(alone.pace(false), (2, 25));
     }
 }

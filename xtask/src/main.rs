@@ -40,7 +40,7 @@ cargo xtask COMMAND
   soak [--seeds N] [--minutes M]
                             run the agent on a real runtime with injected faults, and check that
                             pods converge afterwards (needs root); see `soak --help`
-  fuzz [--seconds N] [--input-seconds N] [--jobs N] [--keep] [NAME...]
+  fuzz [--seconds N] [--input-seconds N] [--jobs N] [--until-input-ends] [--keep] [NAME...]
                             fuzz the code that reads untrusted bytes (needs root)
   dist [--out DIRECTORY] [--key FILE]
                             build the files of a release: a reproducible binary, its bill of
