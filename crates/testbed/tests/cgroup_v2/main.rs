@@ -15,3 +15,4 @@ mod host;
 mod node;
 mod pods;
 mod power_cut;
+mod watch;

@@ -5,20 +5,21 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use rubelet_testbed::Vm;
 use rubelet_testbed::agent::binary;
-use rubelet_testbed::images;
 use rubelet_testbed::status::container;
 use rubelet_testbed::vm::{Disk, Image};
+use rubelet_testbed::{clock, images};
 use serde_json::Value;
 
 use crate::guest::MODULES;
+use crate::watch::{self, Pods};
 
 /// Timeout of one command. The guest is an order of magnitude slower than its host, which may be
 /// busy.
 const COMMAND: Duration = Duration::from_secs(100);
 /// The guest's memory.
 const MEMORY_MIB: u32 = 1536;
-/// Number of polls before a wait fails.
-const LOOKS: u32 = 120;
+/// Timeout of a wait for a pod.
+const WAIT: Duration = Duration::from_secs(180);
 
 /// Starts the agent.
 const AGENT: &str = "rubelet run --config /etc/rubelet.yaml --pod-manifest-path /manifests \
@@ -51,6 +52,8 @@ pub(crate) fn image_with_agent(image: Image, driver: &str) -> Result<Image> {
 /// A guest in which the agent runs.
 pub(crate) struct Node {
     vm: Vm,
+    /// What the running agent has shown.
+    pods: Pods,
 }
 
 impl Node {
@@ -58,6 +61,7 @@ impl Node {
         let image = image_with_agent(image, driver)?;
         let mut node = Self {
             vm: Vm::boot(&image, MEMORY_MIB)?,
+            pods: Pods::default(),
         };
         node.run("mkdir -p /manifests")?;
         node.load_images()?;
@@ -69,6 +73,7 @@ impl Node {
     pub(crate) fn boot_on(image: &Image, disk: &Disk) -> Result<Self> {
         let mut node = Self {
             vm: Vm::boot_on(image, MEMORY_MIB, disk)?,
+            pods: Pods::default(),
         };
         let directory = "/var/lib/manifests";
         node.run(&format!(
@@ -83,7 +88,9 @@ impl Node {
     }
 
     pub(crate) fn start_agent(&mut self) -> Result<()> {
-        self.run(AGENT).map(drop)
+        self.run(AGENT)?;
+        self.pods = Pods::default();
+        self.run(watch::START).map(drop)
     }
 
     /// Kills the agent and starts it again.
@@ -120,20 +127,20 @@ impl Node {
         what: &str,
         wanted: impl Fn(&Value) -> bool,
     ) -> Result<Value> {
-        let command = format!("rubelet get pod {name}-guest -o json");
-        let mut last = String::new();
-        for _ in 0..LOOKS {
-            let ran = self.vm.try_run(&command, COMMAND)?;
-            if let Ok(pod) = serde_json::from_str::<Value>(&ran.output)
-                && wanted(&pod)
+        let full = format!("{name}-guest");
+        let deadline = clock::now() + WAIT;
+        while clock::now() < deadline {
+            let more = self.run(&self.pods.command())?;
+            self.pods.add(&more)?;
+            if let Some(pod) = self.pods.get(&full)
+                && wanted(pod)
             {
-                return Ok(pod);
+                return Ok(pod.clone());
             }
-            last = ran.output;
-            self.run("sleep 0.3")?;
         }
-        let log = self.run("tail -n 40 /run/agent.log")?;
-        anyhow::bail!("timed out waiting until pod {name} {what}:\n{last}\n{log}")
+        let log = self.run("tail -n 40 /run/agent.log; cat /run/watch.log")?;
+        let last = self.pods.get(&full);
+        anyhow::bail!("timed out waiting until pod {name} {what}:\n{last:#?}\n{log}")
     }
 
     /// Removes the pod and waits until the cgroup of its container is gone.
