@@ -60,7 +60,7 @@ pub struct AuditOpenError {
 pub struct AuditLog {
     policy: AuditPolicy,
     queue: SyncSender<Message>,
-    shared: Arc<Shared>,
+    shared: Arc<LogState>,
     random: &'static dyn SecureRandom,
 }
 
@@ -69,7 +69,7 @@ enum Message {
     Close(oneshot::Sender<()>),
 }
 
-struct Shared {
+struct LogState {
     path: PathBuf,
     observer: Arc<dyn AuditObserver>,
     queued: AtomicUsize,
@@ -113,7 +113,7 @@ impl AuditLog {
         policy: AuditPolicy,
         observer: Arc<dyn AuditObserver>,
     ) -> io::Result<Arc<Self>> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(LogState {
             path: path.to_owned(),
             observer,
             queued: AtomicUsize::new(0),
@@ -204,7 +204,7 @@ impl AuditLog {
     }
 }
 
-impl Shared {
+impl LogState {
     fn failure(&self) -> parking_lot::MutexGuard<'_, Option<String>> {
         self.failure.lock()
     }
@@ -239,7 +239,7 @@ impl Shared {
 fn write(
     messages: &Receiver<Message>,
     mut append: impl FnMut(&[u8]) -> io::Result<()>,
-    shared: &Shared,
+    shared: &LogState,
 ) {
     let mut batch = String::new();
     while let Ok(first) = messages.recv() {

@@ -29,14 +29,17 @@ mod tests {
 
     #[derive(Debug, thiserror::Error)]
     #[error("outer")]
-    struct Outer(#[source] Inner);
+    struct OuterError(#[source] InnerError);
 
     #[derive(Debug, thiserror::Error)]
     #[error("inner")]
-    struct Inner;
+    struct InnerError;
 
     #[test]
     fn prints_each_cause_once() {
-        assert_eq!(ErrorChain(&Outer(Inner)).to_string(), "outer: inner");
+        assert_eq!(
+            ErrorChain(&OuterError(InnerError)).to_string(),
+            "outer: inner"
+        );
     }
 }

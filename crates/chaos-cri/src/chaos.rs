@@ -14,7 +14,7 @@ use tokio::{
 
 use crate::{
     Injected, Rules,
-    proxy::{self, Shared},
+    proxy::{self, ProxyState},
 };
 
 /// Timeout of the check whether another program listens on the front socket.
@@ -24,7 +24,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Chaos {
     front: PathBuf,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
     task: JoinHandle<()>,
 }
 
@@ -60,7 +60,7 @@ impl Chaos {
             path: front.clone(),
             source,
         })?;
-        let shared = Arc::new(Shared::new(back.to_owned(), rules));
+        let shared = Arc::new(ProxyState::new(back.to_owned(), rules));
         let task = tokio::spawn(proxy::serve(listener, shared.clone()));
         Ok(Self {
             front,

@@ -27,7 +27,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// State that all connections of a proxy share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct ProxyState {
     back: PathBuf,
     rules: Mutex<Rules>,
     known: Mutex<KnownPods>,
@@ -38,7 +38,7 @@ pub(crate) struct Shared {
     cuts: watch::Sender<u64>,
 }
 
-impl Shared {
+impl ProxyState {
     pub(crate) fn new(back: PathBuf, rules: Rules) -> Self {
         Self {
             back,
@@ -71,7 +71,7 @@ impl Shared {
 }
 
 /// Accepts clients until the future is dropped, which closes their connections.
-pub(crate) async fn serve(listener: UnixListener, shared: Arc<Shared>) {
+pub(crate) async fn serve(listener: UnixListener, shared: Arc<ProxyState>) {
     let mut connections = JoinSet::new();
     loop {
         // Cancel safety: both branches wait for something that stays available until it is taken.

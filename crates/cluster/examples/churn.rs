@@ -28,10 +28,10 @@ const AT_ONCE: usize = 100;
 /// How often the server's pods are read.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-type Failure = Box<dyn std::error::Error>;
+type ChurnError = Box<dyn std::error::Error>;
 
 #[tokio::main(worker_threads = 2)]
-async fn main() -> Result<(), Failure> {
+async fn main() -> Result<(), ChurnError> {
     let api = Arc::new(SimApi::start(SimApiConfig::default()).await?);
     let sim = Sim::new();
     sim.add_image("app:1");
@@ -51,7 +51,7 @@ async fn main() -> Result<(), Failure> {
 }
 
 /// Lets so many pods come and go.
-async fn churn(api: &SimApi, pods: usize) -> Result<(), Failure> {
+async fn churn(api: &SimApi, pods: usize) -> Result<(), ChurnError> {
     let (mut created, mut there) = (0, 0);
     while created < pods || there > 0 {
         while created < pods && there < AT_ONCE {

@@ -46,9 +46,9 @@ const SEND_BUFFER: usize = 64 * 1024;
 
 /// A handle on the connection. Clones share it.
 #[derive(Clone)]
-pub(crate) struct Channel(Arc<Shared>);
+pub(crate) struct Channel(Arc<ChannelState>);
 
-struct Shared {
+struct ChannelState {
     socket: PathBuf,
     windows: Windows,
     /// Locked while connecting, so that concurrent callers open one connection.
@@ -67,7 +67,7 @@ type RpcResponse = Response<MapErr<Incoming, fn(hyper::Error) -> Status>>;
 
 impl Channel {
     pub(crate) fn new(socket: PathBuf, windows: Windows) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(ChannelState {
             socket,
             windows,
             connection: Mutex::new(None),
@@ -104,7 +104,7 @@ impl Channel {
     }
 }
 
-impl Shared {
+impl ChannelState {
     async fn connection(&self) -> Result<Connection, Status> {
         let mut connection = self.connection.lock().await;
         let number = match connection.as_ref() {

@@ -99,7 +99,7 @@ struct GetInfo {
 /// The start of `struct bpf_prog_info`.
 #[repr(C)]
 #[derive(Default)]
-struct Info {
+struct ProgramInfo {
     before: [u64; 8],
     name: [u8; 16],
 }
@@ -204,10 +204,10 @@ pub(crate) fn open(id: u32) -> io::Result<OwnedFd> {
 
 /// Name of a program.
 pub(crate) fn name(program: BorrowedFd<'_>) -> io::Result<[u8; 16]> {
-    let mut info = Info::default();
+    let mut info = ProgramInfo::default();
     let mut request = GetInfo {
         program: number(program),
-        length: u32::try_from(size_of::<Info>()).map_err(io::Error::other)?,
+        length: u32::try_from(size_of::<ProgramInfo>()).map_err(io::Error::other)?,
         info: &raw mut info as u64,
     };
     bpf(OBJ_GET_INFO_BY_FD, &mut request)?;

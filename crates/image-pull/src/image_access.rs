@@ -38,10 +38,10 @@ const PRUNE_PERIOD: Duration = Duration::from_secs(5 * 60);
 #[derive(Clone)]
 pub struct ImageAccess {
     /// `None`: all pods may use all images.
-    inner: Option<Arc<Inner>>,
+    inner: Option<Arc<AccessRecords>>,
 }
 
-struct Inner {
+struct AccessRecords {
     policy: VerificationPolicy,
     files: RecordFiles,
     clock: Clock,
@@ -62,7 +62,7 @@ struct RecordMaintenance {
 /// A pull in progress, with its intent on disk. Dropped without a result, it leaves the intent: the
 /// image may still arrive.
 pub(crate) struct PullIntent {
-    inner: Option<Arc<Inner>>,
+    inner: Option<Arc<AccessRecords>>,
     image: String,
 }
 
@@ -102,7 +102,7 @@ impl ImageAccess {
     #[must_use]
     pub fn new(root: &Path, policy: VerificationPolicy, clock: Clock) -> Self {
         Self {
-            inner: Some(Arc::new(Inner {
+            inner: Some(Arc::new(AccessRecords {
                 policy,
                 files: RecordFiles::below(root),
                 clock,
@@ -223,7 +223,7 @@ impl Drop for PullIntent {
     }
 }
 
-impl Inner {
+impl AccessRecords {
     /// Ends one pull; returns the number of pulls still in progress.
     fn leave(&self, image: &str) -> usize {
         let mut pulling = self.pulling.lock();

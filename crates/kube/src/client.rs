@@ -80,11 +80,11 @@ impl PatchKind {
 /// out is tried again only where that does no harm.
 #[derive(Clone)]
 pub struct Client {
-    shared: Arc<Shared>,
+    shared: Arc<ClientParts>,
     limits: Arc<Limits>,
 }
 
-struct Shared {
+struct ClientParts {
     transport: Transport,
     credentials: Credentials,
     observer: Arc<dyn RequestObserver>,
@@ -126,7 +126,7 @@ impl Client {
             },
         )?;
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(ClientParts {
                 transport,
                 credentials,
                 observer: options.observer,

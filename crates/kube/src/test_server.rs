@@ -49,7 +49,7 @@ impl ReceivedRequest {
 }
 
 /// What to answer.
-pub(crate) enum Answer {
+pub(crate) enum TestAnswer {
     Json(u16, Value),
     /// With headers.
     With(u16, Vec<(&'static str, String)>, String),
@@ -61,7 +61,7 @@ pub(crate) enum Answer {
     Close,
 }
 
-impl Answer {
+impl TestAnswer {
     /// A stream of these lines that stays open, and one to write more.
     pub(crate) fn lines(lines: &[Value]) -> (Self, mpsc::UnboundedSender<String>) {
         let (write, read) = mpsc::unbounded_channel();
@@ -72,12 +72,12 @@ impl Answer {
     }
 }
 
-type Handler = dyn Fn(&ReceivedRequest) -> Answer + Send + Sync;
+type Handler = dyn Fn(&ReceivedRequest) -> TestAnswer + Send + Sync;
 
 #[derive(Clone)]
-pub(crate) struct TestServer(Arc<Inner>);
+pub(crate) struct TestServer(Arc<ServerState>);
 
-struct Inner {
+struct ServerState {
     handler: Box<Handler>,
     asked: Mutex<Vec<ReceivedRequest>>,
     connections: AtomicUsize,
@@ -91,16 +91,16 @@ struct Inner {
 
 impl TestServer {
     pub(crate) fn new(
-        handler: impl Fn(&ReceivedRequest) -> Answer + Send + Sync + 'static,
+        handler: impl Fn(&ReceivedRequest) -> TestAnswer + Send + Sync + 'static,
     ) -> Self {
         Self::with_streams(100, handler)
     }
 
     pub(crate) fn with_streams(
         streams: u32,
-        handler: impl Fn(&ReceivedRequest) -> Answer + Send + Sync + 'static,
+        handler: impl Fn(&ReceivedRequest) -> TestAnswer + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(ServerState {
             handler: Box::new(handler),
             asked: Mutex::default(),
             connections: AtomicUsize::new(0),
@@ -202,20 +202,20 @@ impl TestServer {
         self.0.asked.lock().push(asked.clone());
         let mut response = Response::new(Lines::Whole(None));
         match (self.0.handler)(&asked) {
-            Answer::Json(code, value) => {
+            TestAnswer::Json(code, value) => {
                 *response.status_mut() = StatusCode::from_u16(code).unwrap();
                 *response.body_mut() = Lines::Whole(Some(value.to_string().into()));
             }
-            Answer::With(code, headers, body) => {
+            TestAnswer::With(code, headers, body) => {
                 *response.status_mut() = StatusCode::from_u16(code).unwrap();
                 for (name, value) in headers {
                     response.headers_mut().insert(name, value.parse().unwrap());
                 }
                 *response.body_mut() = Lines::Whole(Some(body.into()));
             }
-            Answer::Lines(lines) => *response.body_mut() = Lines::Open(lines),
-            Answer::Hang => std::future::pending::<()>().await,
-            Answer::Close => {
+            TestAnswer::Lines(lines) => *response.body_mut() = Lines::Open(lines),
+            TestAnswer::Hang => std::future::pending::<()>().await,
+            TestAnswer::Close => {
                 close.notify_one();
                 std::future::pending::<()>().await;
             }

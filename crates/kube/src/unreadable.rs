@@ -60,9 +60,9 @@ pub struct UnreadableObject {
 
 /// All such objects. Clones share them.
 #[derive(Clone)]
-pub struct UnreadableObjects(Arc<Inner>);
+pub struct UnreadableObjects(Arc<UnreadableEntries>);
 
-struct Inner {
+struct UnreadableEntries {
     clock: WallClock,
     /// Nothing needs to be cleared, which is nearly always so.
     is_empty: AtomicBool,
@@ -92,7 +92,7 @@ pub(crate) enum Retention {
 
 impl UnreadableObjects {
     pub(crate) fn new(clock: WallClock) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(UnreadableEntries {
             clock,
             is_empty: AtomicBool::new(true),
             overflowed: AtomicBool::new(false),

@@ -45,13 +45,13 @@ fn watcher(client: &Client) -> Watcher<Object> {
 
 /// What a watcher's owner knows: name and version of each object.
 #[derive(Default)]
-struct Known {
+struct KnownObjects {
     objects: BTreeMap<String, u64>,
     /// The newest version of anything.
     newest: u64,
 }
 
-impl Known {
+impl KnownObjects {
     fn apply(&mut self, change: &Change<Object>) {
         match change {
             Change::Listed(objects) => {
@@ -154,7 +154,7 @@ async fn whatever_goes_wrong_the_watcher_ends_up_with_the_truth() {
         }
         let mut dice = Dice(seed);
         let mut watcher = watcher(&client);
-        let mut known = Known::default();
+        let mut known = KnownObjects::default();
         for _ in 0..150 {
             for _ in 0..dice.roll(6) {
                 change(&server, &mut dice);

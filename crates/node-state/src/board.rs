@@ -8,12 +8,12 @@ use tokio::sync::watch;
 /// Objects by key with many readers. Writers never wait for readers.
 #[derive(Debug)]
 pub struct Board<K, T> {
-    inner: Mutex<Inner<K, T>>,
+    inner: Mutex<BoardState<K, T>>,
     version: watch::Sender<u64>,
 }
 
 #[derive(Debug)]
-struct Inner<K, T> {
+struct BoardState<K, T> {
     objects: BTreeMap<K, (u64, Arc<T>)>,
     version: u64,
 }
@@ -24,7 +24,7 @@ impl<K: Ord + Clone, T: PartialEq> Board<K, T> {
     pub fn new() -> Self {
         let (version, _) = watch::channel(0);
         Self {
-            inner: Mutex::new(Inner {
+            inner: Mutex::new(BoardState {
                 objects: BTreeMap::new(),
                 version: 0,
             }),

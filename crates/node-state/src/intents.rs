@@ -26,11 +26,11 @@ use crate::record_index::RecordIndex;
 /// The intents of all pods, one small file for each pod. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct IntentBoard {
-    shared: Arc<Shared>,
+    shared: Arc<IntentRecords>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct IntentRecords {
     directory: PathBuf,
     index: RecordIndex,
     known: Mutex<HashMap<PodUid, PodIntents>>,
@@ -85,7 +85,7 @@ impl IntentBoard {
     #[must_use]
     pub fn new(directory: PathBuf) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(IntentRecords {
                 index: RecordIndex::of(&directory),
                 directory,
                 known: Mutex::default(),
@@ -214,7 +214,7 @@ impl IntentBoard {
     }
 }
 
-impl Shared {
+impl IntentRecords {
     /// Follows the intents of a pod, starting with these if it is not followed yet.
     fn follow(
         &self,

@@ -137,10 +137,10 @@ pub(super) fn container_state(state: i32) -> v1::ContainerState {
 /// JSON there. 0 means no process.
 pub(super) fn process(info: &BTreeMap<String, String>) -> Option<u32> {
     #[derive(serde::Deserialize)]
-    struct Info {
+    struct VerboseInfo {
         pid: u32,
     }
-    let info: Info = serde_json::from_str(info.get("info")?).ok()?;
+    let info: VerboseInfo = serde_json::from_str(info.get("info")?).ok()?;
     (info.pid > 0).then_some(info.pid)
 }
 

@@ -19,9 +19,9 @@ const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// Runs attempts. Clones share their state: the user agent, and one TLS client, which is created on
 /// demand.
 #[derive(Clone)]
-pub struct Prober(Arc<Shared>);
+pub struct Prober(Arc<ProberParts>);
 
-struct Shared {
+struct ProberParts {
     probe_agent: HeaderValue,
     hook_agent: HeaderValue,
     tls: Tls,
@@ -36,7 +36,7 @@ impl Prober {
             HeaderValue::from_str(&format!("{purpose}/{version}"))
                 .unwrap_or_else(|_| HeaderValue::from_static(purpose))
         };
-        Self(Arc::new(Shared {
+        Self(Arc::new(ProberParts {
             probe_agent: agent("kube-probe"),
             hook_agent: agent("kube-lifecycle"),
             tls: Tls::default(),
@@ -49,7 +49,7 @@ impl Prober {
     /// whole attempt.
     pub async fn http(&self, get: &HttpGet, default_host: &str, timeout: Duration) -> ProbeReport {
         report(timeout, |deadline| {
-            let Shared {
+            let ProberParts {
                 tls, probe_agent, ..
             } = &*self.0;
             http_probe::attempt(tls, probe_agent, get, default_host, deadline)
@@ -89,7 +89,7 @@ impl Prober {
         timeout: Duration,
     ) -> ProbeReport {
         report(timeout, |deadline| {
-            let Shared {
+            let ProberParts {
                 tls, hook_agent, ..
             } = &*self.0;
             http_probe::hook::attempt(tls, hook_agent, get, default_host, deadline)

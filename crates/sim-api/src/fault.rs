@@ -42,13 +42,13 @@ pub(crate) struct ConnectionFaults {
 
 /// The faults of a server.
 pub(crate) struct Faults {
-    inner: Mutex<Inner>,
+    inner: Mutex<FaultState>,
     connection_faults: watch::Sender<ConnectionFaults>,
     /// Whether the port is open.
     pub(crate) listening: watch::Sender<bool>,
 }
 
-struct Inner {
+struct FaultState {
     rules: Vec<ActiveRule>,
     dice: Dice,
     /// Number of connections so far.
@@ -65,7 +65,7 @@ struct ActiveRule {
 impl Faults {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
-            inner: Mutex::new(Inner {
+            inner: Mutex::new(FaultState {
                 rules: Vec::new(),
                 dice: Dice::new(seed ^ 0xfa17),
                 connections: 0,
@@ -100,7 +100,7 @@ impl Faults {
     pub(crate) fn decide(&self, verb: &str, target: &Target, user: &User) -> Verdict {
         let mut verdict = Verdict::default();
         let mut inner = self.inner.lock();
-        let Inner { rules, dice, .. } = &mut *inner;
+        let FaultState { rules, dice, .. } = &mut *inner;
         for active in rules {
             let ActiveRule { rule, seen, hits } = active;
             if !rule.matches(verb, target, user) {

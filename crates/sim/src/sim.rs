@@ -10,9 +10,9 @@ use crate::{Entry, Oracle, state::State};
 
 /// A model runtime. Clones are the same runtime.
 #[derive(Clone)]
-pub struct Sim(Arc<Inner>);
+pub struct Sim(Arc<SimParts>);
 
-struct Inner {
+struct SimParts {
     timeouts: Timeouts,
     state: Mutex<State>,
     /// Notified whenever the state changes for another reason than time.
@@ -44,7 +44,7 @@ impl Sim {
     /// The same, with other deadlines for its callers.
     #[must_use]
     pub fn with_timeouts(timeouts: Timeouts) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(SimParts {
             timeouts,
             state: Mutex::new(State::new()),
             changed: watch::Sender::new(()),

@@ -38,9 +38,9 @@ fn value() -> Counts {
     }
 }
 
-struct Place(tempfile::TempDir);
+struct StoreDirectory(tempfile::TempDir);
 
-impl Place {
+impl StoreDirectory {
     fn new() -> Self {
         Self(
             tempfile::Builder::new()
@@ -82,7 +82,7 @@ impl Place {
 
 #[test]
 fn a_record_is_found_again_until_it_is_removed() {
-    let place = Place::new();
+    let place = StoreDirectory::new();
     assert_eq!(place.record().load().unwrap(), Loaded::Missing);
     assert_eq!(place.record().save(&value()).unwrap(), Saved::Written);
     assert_eq!(place.record().load().unwrap(), Loaded::Valid(value()));
@@ -97,7 +97,7 @@ fn a_record_is_found_again_until_it_is_removed() {
 #[test]
 fn an_unchanged_value_is_not_written_again() {
     use std::os::unix::fs::MetadataExt;
-    let place = Place::new();
+    let place = StoreDirectory::new();
     let inode = || fs::metadata(place.file()).unwrap().ino();
     place.record().save(&value()).unwrap();
     let before = inode();
@@ -113,7 +113,7 @@ fn an_unchanged_value_is_not_written_again() {
 
 #[test]
 fn the_file_keeps_its_form_across_releases() {
-    let place = Place::new();
+    let place = StoreDirectory::new();
     place.record().save(&value()).unwrap();
     let text = fs::read_to_string(place.file()).unwrap();
     let expected =
@@ -123,7 +123,7 @@ fn the_file_keeps_its_form_across_releases() {
 
 #[test]
 fn a_record_cut_at_any_byte_is_moved_aside() {
-    let place = Place::new();
+    let place = StoreDirectory::new();
     place.record().save(&value()).unwrap();
     let whole = fs::read(place.file()).unwrap();
     for length in 0..whole.len() {
@@ -141,7 +141,7 @@ proptest! {
     fn a_record_with_flipped_bits_is_moved_aside(
         flips in prop::collection::btree_set((0usize..200, 0u8..8), 1..20),
     ) {
-        let place = Place::new();
+        let place = StoreDirectory::new();
         place.record().save(&value()).unwrap();
         let mut bytes = fs::read(place.file()).unwrap();
         let whole = bytes.clone();
@@ -155,13 +155,13 @@ proptest! {
 
     #[test]
     fn no_content_makes_loading_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let place = Place::new();
+        let place = StoreDirectory::new();
         place.damage(&bytes);
     }
 
     #[test]
     fn every_value_survives(name in ".*", restarts in any::<u32>()) {
-        let place = Place::new();
+        let place = StoreDirectory::new();
         let value = Counts { name, restarts };
         place.record().save(&value).unwrap();
         prop_assert_eq!(place.record().load().unwrap(), Loaded::Valid(value));
@@ -170,7 +170,7 @@ proptest! {
 
 /// A record as another release or another part of the agent would have written it.
 fn written<T: Stored>(value: &T) -> Vec<u8> {
-    let place = Place::new();
+    let place = StoreDirectory::new();
     Record::at(place.file()).save(value).unwrap();
     fs::read(place.file()).unwrap()
 }
@@ -195,7 +195,7 @@ release!(Other, "pods", &[Ok, Ok]);
 
 #[test]
 fn older_versions_are_migrated_step_by_step() {
-    let place = Place::new();
+    let place = StoreDirectory::new();
     let unnamed = Counts {
         name: "unnamed".into(),
         restarts: 4,
@@ -214,7 +214,7 @@ fn older_versions_are_migrated_step_by_step() {
 
 #[test]
 fn unusable_records_have_different_errors() {
-    let place = Place::new();
+    let place = StoreDirectory::new();
     for (bytes, why) in [
         (
             written(&Fifth(json!({}))),
@@ -244,7 +244,7 @@ fn unusable_records_have_different_errors() {
 
 #[test]
 fn a_crash_before_the_rename_leaves_the_old_value() {
-    let place = Place::new();
+    let place = StoreDirectory::new();
     place.record().save(&value()).unwrap();
     let changed = Counts {
         restarts: 8,
@@ -269,7 +269,7 @@ fn a_crash_before_the_rename_leaves_the_old_value() {
 
 #[test]
 fn a_power_cut_before_the_flush_leaves_the_value_before() {
-    let place = Place::new();
+    let place = StoreDirectory::new();
     let kept = place.0.path().join(".counts.kept");
     let (old, new) = (
         written(&value()),
@@ -298,7 +298,7 @@ fn a_power_cut_before_the_flush_leaves_the_value_before() {
 
 #[test]
 fn what_was_synced_is_what_the_next_save_keeps() {
-    let place = Place::new();
+    let place = StoreDirectory::new();
     let record = place.record();
     let counted = |restarts| Counts {
         restarts,
@@ -317,7 +317,7 @@ fn what_was_synced_is_what_the_next_save_keeps() {
 
 #[test]
 fn a_missing_directory_is_an_error_of_saving_only() {
-    let place = Place::new();
+    let place = StoreDirectory::new();
     let record: Record<Counts> = Record::at(place.0.path().join("missing/counts"));
     assert_eq!(record.load().unwrap(), Loaded::Missing);
     record.remove().unwrap();
@@ -330,7 +330,7 @@ fn a_missing_directory_is_an_error_of_saving_only() {
 
 #[test]
 fn a_directory_instead_of_a_record_is_a_disk_error() {
-    let place = Place::new();
+    let place = StoreDirectory::new();
     fs::create_dir(place.file()).unwrap();
     assert!(place.record().load().is_err());
     assert!(place.record().save(&value()).is_err());
@@ -339,11 +339,11 @@ fn a_directory_instead_of_a_record_is_a_disk_error() {
 }
 
 /// A tmpfs of one page, unmounted when the test ends.
-struct TinyDisk(Place);
+struct TinyDisk(StoreDirectory);
 
 impl TinyDisk {
     fn new() -> Option<Self> {
-        let place = Place::new();
+        let place = StoreDirectory::new();
         if !rubelet_needs::root() {
             return None;
         }

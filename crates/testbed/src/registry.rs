@@ -23,7 +23,7 @@ pub use peer::PeerRegistry;
 #[derive(Debug)]
 pub struct Registry {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<RegistryState>,
     servers: Vec<(SocketAddr, JoinHandle<()>)>,
 }
 
@@ -41,7 +41,7 @@ pub struct RegistryBuilder {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct RegistryState {
     rules: RegistryBuilder,
     content: Content,
     resolved: AtomicUsize,
@@ -120,7 +120,7 @@ impl RegistryBuilder {
             Some(second) => Some(second.local_addr()?),
             None => None,
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(RegistryState {
             content,
             resolved: AtomicUsize::new(0),
             cuts: AtomicUsize::new(self.cut_off),
@@ -206,7 +206,7 @@ impl Drop for Registry {
     }
 }
 
-fn serve(listener: &TcpListener, is_store: bool, shared: &Arc<Shared>) {
+fn serve(listener: &TcpListener, is_store: bool, shared: &Arc<RegistryState>) {
     for stream in listener.incoming() {
         if shared.stop.load(Ordering::Relaxed) {
             return;

@@ -69,7 +69,7 @@ const CAPABILITIES: [&str; 42] = [
 pub(super) fn pod(spec: &k8s::PodSpec, path: &Path<'_>, errors: &mut Errors) -> PodSecurity {
     let empty = k8s::PodSecurityContext::default();
     let context = spec.security_context.as_ref().unwrap_or(&empty);
-    let shared = Shared {
+    let shared = CommonFields {
         run_as_user: context.run_as_user,
         run_as_group: context.run_as_group,
         run_as_non_root: context.run_as_non_root,
@@ -129,7 +129,7 @@ pub(super) fn container(
 ) -> ContainerSecurity {
     let empty = k8s::SecurityContext::default();
     let context = container.security_context.as_ref().unwrap_or(&empty);
-    let shared = Shared {
+    let shared = CommonFields {
         run_as_user: context.run_as_user,
         run_as_group: context.run_as_group,
         run_as_non_root: context.run_as_non_root,
@@ -176,7 +176,7 @@ pub(super) fn container(
 }
 
 /// The fields that are in both contexts.
-struct Shared<'a> {
+struct CommonFields<'a> {
     run_as_user: Option<i64>,
     run_as_group: Option<i64>,
     run_as_non_root: Option<bool>,
@@ -185,7 +185,7 @@ struct Shared<'a> {
     selinux: Option<&'a k8s::SELinuxOptions>,
 }
 
-impl Shared<'_> {
+impl CommonFields<'_> {
     fn convert(&self, path: &Path<'_>, errors: &mut Errors) -> SharedSecurity {
         for (name, id) in [
             ("runAsUser", self.run_as_user),

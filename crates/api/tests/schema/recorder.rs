@@ -29,17 +29,17 @@ struct Source<'a> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Failure(String);
+pub(crate) struct RecorderError(String);
 
-impl fmt::Display for Failure {
+impl fmt::Display for RecorderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for RecorderError {}
 
-impl de::Error for Failure {
+impl de::Error for RecorderError {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self(message.to_string())
     }
@@ -61,7 +61,7 @@ impl Source<'_> {
 
 macro_rules! scalars {
     ($($method:ident => $visit:ident($value:expr);)*) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RecorderError> {
             self.leaf();
             visitor.$visit($value)
         })*
@@ -69,7 +69,7 @@ macro_rules! scalars {
 }
 
 impl<'de> Deserializer<'de> for Source<'_> {
-    type Error = Failure;
+    type Error = RecorderError;
 
     scalars! {
         deserialize_bool => visit_bool(true);
@@ -79,7 +79,7 @@ impl<'de> Deserializer<'de> for Source<'_> {
         deserialize_any => visit_i32(1);
     }
 
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RecorderError> {
         self.leaf();
         match (self.newtype, self.path.as_str()) {
             ("Time" | "MicroTime", _) => visitor.visit_str("2024-01-01T00:00:00Z"),
@@ -89,11 +89,11 @@ impl<'de> Deserializer<'de> for Source<'_> {
         }
     }
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RecorderError> {
         self.deserialize_str(visitor)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RecorderError> {
         visitor.visit_some(self)
     }
 
@@ -101,20 +101,20 @@ impl<'de> Deserializer<'de> for Source<'_> {
         self,
         name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Failure> {
+    ) -> Result<V::Value, RecorderError> {
         visitor.visit_newtype_struct(Self {
             newtype: name,
             ..self
         })
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RecorderError> {
         visitor.visit_seq(Once {
             item: Some(self.below("[]")),
         })
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RecorderError> {
         visitor.visit_map(Entries {
             names: vec!["a"].into_iter(),
             step: Some("{}"),
@@ -128,7 +128,7 @@ impl<'de> Deserializer<'de> for Source<'_> {
         name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Failure> {
+    ) -> Result<V::Value, RecorderError> {
         let mut names = fields.to_vec();
         if name == "PodStatus" {
             // A manifest's status is dropped as a whole.
@@ -155,12 +155,12 @@ struct Once<'a> {
 }
 
 impl<'de> SeqAccess<'de> for Once<'_> {
-    type Error = Failure;
+    type Error = RecorderError;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(
         &mut self,
         seed: S,
-    ) -> Result<Option<S::Value>, Failure> {
+    ) -> Result<Option<S::Value>, RecorderError> {
         self.item
             .take()
             .map(|item| seed.deserialize(item))
@@ -176,12 +176,12 @@ struct Entries<'a> {
 }
 
 impl<'de> MapAccess<'de> for Entries<'_> {
-    type Error = Failure;
+    type Error = RecorderError;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(
         &mut self,
         seed: S,
-    ) -> Result<Option<S::Value>, Failure> {
+    ) -> Result<Option<S::Value>, RecorderError> {
         let Some(name) = self.names.next() else {
             return Ok(None);
         };
@@ -189,7 +189,10 @@ impl<'de> MapAccess<'de> for Entries<'_> {
         seed.deserialize(name.into_deserializer()).map(Some)
     }
 
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Failure> {
+    fn next_value_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<S::Value, RecorderError> {
         let dot = if self.source.path.is_empty() { "" } else { "." };
         let own = format!("{dot}{}", self.current);
         seed.deserialize(self.source.below(self.step.unwrap_or(&own)))

@@ -7,7 +7,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::UnixStream;
 
 use super::{
-    Shared,
+    ProxyState,
     body::Body,
     call,
     freeze_state::{FreezableStream, FreezeState},
@@ -25,7 +25,7 @@ const HEADER_LIST_SIZE: u32 = 1024 * 1024;
 const CALLS: u32 = 10_000;
 
 /// Serves a client until either side closes its connection or all connections are cut.
-pub(super) async fn run(stream: UnixStream, shared: Arc<Shared>) {
+pub(super) async fn run(stream: UnixStream, shared: Arc<ProxyState>) {
     let mut cuts = shared.cuts.subscribe();
     // A cut drops the connection at any point.
     tokio::select! {
@@ -34,7 +34,7 @@ pub(super) async fn run(stream: UnixStream, shared: Arc<Shared>) {
     }
 }
 
-async fn serve(stream: UnixStream, shared: Arc<Shared>) {
+async fn serve(stream: UnixStream, shared: Arc<ProxyState>) {
     let connected = tokio::time::timeout(CONNECT, connect(&shared)).await;
     let (runtime, to_runtime) = match connected {
         Ok(Ok(connected)) => connected,
@@ -82,7 +82,7 @@ async fn serve(stream: UnixStream, shared: Arc<Shared>) {
 
 type ToRuntime = client::Connection<TokioIo<UnixStream>, Body, TokioExecutor>;
 
-async fn connect(shared: &Shared) -> io::Result<(client::SendRequest<Body>, ToRuntime)> {
+async fn connect(shared: &ProxyState) -> io::Result<(client::SendRequest<Body>, ToRuntime)> {
     let stream = UnixStream::connect(&shared.back).await?;
     client::Builder::new(TokioExecutor::new())
         .max_header_list_size(HEADER_LIST_SIZE)

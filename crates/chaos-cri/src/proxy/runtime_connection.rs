@@ -6,14 +6,14 @@ use http::{Request, Response};
 use hyper::{body::Incoming, client::conn::http2 as client};
 
 use super::{
-    Shared,
+    ProxyState,
     body::{Body, BoxError},
     freeze_state::FreezeState,
 };
 
 /// State that the calls of one connection share.
 pub(super) struct RuntimeConnection {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<ProxyState>,
     pub(super) freeze_state: FreezeState,
     pub(super) runtime: client::SendRequest<Body>,
 }

@@ -41,13 +41,13 @@ pub(super) enum Logins {
 pub(super) struct AuthFile {
     path: PathBuf,
     logins: Keyring,
-    helpers: Helpers,
+    helpers: CredentialHelpers,
 }
 
 /// Credential helpers, which store passwords instead of the file.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Helpers {
+struct CredentialHelpers {
     creds_store: Option<String>,
     cred_helpers: Option<std::collections::BTreeMap<String, String>>,
 }

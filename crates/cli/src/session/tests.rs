@@ -26,7 +26,7 @@ use super::{
 
 /// What a process saw.
 #[derive(Debug, PartialEq, Eq)]
-enum Seen {
+enum ProcessInput {
     Input(Bytes),
     InputEnd,
     Size(u16, u16),
@@ -34,21 +34,21 @@ enum Seen {
 
 /// The other end of a session.
 struct Process {
-    seen: mpsc::UnboundedReceiver<Seen>,
+    seen: mpsc::UnboundedReceiver<ProcessInput>,
     stdout: mpsc::Sender<Bytes>,
     exit: oneshot::Sender<CriResult<SessionExit>>,
 }
 
-struct Stdin(mpsc::UnboundedSender<Seen>);
+struct Stdin(mpsc::UnboundedSender<ProcessInput>);
 
 #[async_trait]
 impl Sink for Stdin {
     async fn write(&mut self, bytes: Bytes) -> io::Result<()> {
-        let sent = self.0.send(Seen::Input(bytes));
+        let sent = self.0.send(ProcessInput::Input(bytes));
         sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
     async fn close(&mut self) -> io::Result<()> {
-        let sent = self.0.send(Seen::InputEnd);
+        let sent = self.0.send(ProcessInput::InputEnd);
         sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }
@@ -72,7 +72,7 @@ fn process(stdin: bool) -> (RemoteProcess, Process) {
         stdout: Some(Box::new(Stdout(output))),
         stderr: None,
         resize: Some(Arc::new(move |TerminalSize { width, height }| {
-            let _ = see.send(Seen::Size(width, height));
+            let _ = see.send(ProcessInput::Size(width, height));
         })),
         exit: Box::pin(async {
             let lost = CriError::new("Exec", CriErrorKind::Unavailable, "the agent stopped");
@@ -105,10 +105,10 @@ async fn input_ends_where_it_ends_here_and_output_goes_on() {
     let (streams, mut to, mut from) = pipeline();
     let session = tokio::spawn(async move { run(remote, &streams, &mut None, false).await });
     to.write_all(b"question").unwrap();
-    let question = Seen::Input(Bytes::from_static(b"question"));
+    let question = ProcessInput::Input(Bytes::from_static(b"question"));
     assert_eq!(process.seen.recv().await, Some(question));
     drop(to);
-    assert_eq!(process.seen.recv().await, Some(Seen::InputEnd));
+    assert_eq!(process.seen.recv().await, Some(ProcessInput::InputEnd));
     let answer = Bytes::from_static(b"answer");
     process.stdout.send(answer).await.unwrap();
     process.exit.send(Ok(SessionExit::Code(3))).unwrap();
@@ -177,7 +177,7 @@ async fn a_slow_reader_holds_the_output_and_not_the_input() {
         }
     });
     to.write_all(b"keys").unwrap();
-    let keys = Seen::Input(Bytes::from_static(b"keys"));
+    let keys = ProcessInput::Input(Bytes::from_static(b"keys"));
     assert_eq!(process.seen.recv().await, Some(keys));
     assert!(*sent.lock().unwrap() < 32);
     let reader = std::thread::spawn(move || {
@@ -233,11 +233,11 @@ async fn a_terminal_passes_every_key_on_and_is_restored() {
     assert!(!is_cooked(&program));
     let session = tokio::spawn(async move { run(remote, &streams, &mut raw, true).await });
     // An attachment's program draws again for the first size, and keeps the second one.
-    assert_eq!(process.seen.recv().await, Some(Seen::Size(81, 25)));
-    assert_eq!(process.seen.recv().await, Some(Seen::Size(80, 24)));
+    assert_eq!(process.seen.recv().await, Some(ProcessInput::Size(81, 25)));
+    assert_eq!(process.seen.recv().await, Some(ProcessInput::Size(80, 24)));
     let mut person = File::from(person);
     person.write_all(b"\x03\x1a\x04").unwrap();
-    let keys = Seen::Input(Bytes::from_static(b"\x03\x1a\x04"));
+    let keys = ProcessInput::Input(Bytes::from_static(b"\x03\x1a\x04"));
     assert_eq!(process.seen.recv().await, Some(keys));
     process
         .stdout
@@ -264,7 +264,7 @@ async fn a_signal_ends_the_session_with_the_terminal_restored() {
         EndSignals::catch().unwrap(),
     ));
     let session = tokio::spawn(async move { run(remote, &streams, &mut raw, false).await });
-    assert_eq!(process.seen.recv().await, Some(Seen::Size(80, 24)));
+    assert_eq!(process.seen.recv().await, Some(ProcessInput::Size(80, 24)));
     // To this process: other tests with sessions end by it too, but those on terminals only.
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::QUIT)
         .unwrap();

@@ -26,10 +26,10 @@ use crate::{
 
 /// An API server with events.
 #[derive(Clone, Default)]
-struct Server(Arc<Mutex<Inner>>);
+struct Server(Arc<Mutex<ServerState>>);
 
 #[derive(Default)]
-struct Inner {
+struct ServerState {
     events: BTreeMap<String, Value>,
     calls: u64,
     refusals: VecDeque<CallErrorKind>,

@@ -262,12 +262,12 @@ fn a_mirror_pod_is_the_static_pod_owned_by_its_node() {
 /// An API server with mirror pods.
 #[derive(Clone)]
 struct Server {
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<ServerState>>,
     api: Arc<ApiPods>,
 }
 
 #[derive(Default)]
-struct Inner {
+struct ServerState {
     pods: BTreeMap<PodName, PodUid>,
     number: u32,
     refusals: VecDeque<CallErrorKind>,

@@ -55,7 +55,7 @@ pub(super) struct LeaseTask<A> {
 }
 
 /// Why a lease was not renewed.
-enum Failure {
+enum LeaseError {
     /// The API server refused, or did not answer.
     Call(ApiError),
     /// The API server reports that there is no such node: the lease would never be
@@ -91,7 +91,7 @@ impl<A: NodeApi> LeaseTask<A> {
             let began = Instant::now();
             // The whole renewal, retries included, may take no longer than the interval.
             let renewed = timeout(interval, self.renew()).await;
-            match renewed.unwrap_or(Err(Failure::Call(ApiError::TimedOut))) {
+            match renewed.unwrap_or(Err(LeaseError::Call(ApiError::TimedOut))) {
                 Ok(()) => {
                     if failures > 0 {
                         info!(failures, "Renewed the node lease after failures");
@@ -105,8 +105,8 @@ impl<A: NodeApi> LeaseTask<A> {
                     let later = interval.mul_f64(1.0 + JITTER * self.chance.next_unit());
                     self.wait_until(began + later).await;
                 }
-                Err(Failure::NoNode) => self.wait_for_node().await,
-                Err(Failure::Call(error)) => {
+                Err(LeaseError::NoNode) => self.wait_for_node().await,
+                Err(LeaseError::Call(error)) => {
                     failures += 1;
                     let wait = backoff
                         .advance()
@@ -126,13 +126,13 @@ impl<A: NodeApi> LeaseTask<A> {
     }
 
     /// Renews once. What is written is always based on what the API server gave back last.
-    async fn renew(&mut self) -> Result<(), Failure> {
+    async fn renew(&mut self) -> Result<(), LeaseError> {
         for _ in 0..CONFLICTS {
             let Some(base) = self.lease.take() else {
                 match self.api.get_lease().await {
                     Ok(lease) => self.lease = Some(lease),
                     Err(error) if error.is_not_found() => return self.create().await,
-                    Err(error) => return Err(Failure::Call(error)),
+                    Err(error) => return Err(LeaseError::Call(error)),
                 }
                 continue;
             };
@@ -148,21 +148,21 @@ impl<A: NodeApi> LeaseTask<A> {
                 Err(error) => {
                     // It is perhaps done; then the next try meets a conflict.
                     self.lease = Some(renewed);
-                    return Err(Failure::Call(error));
+                    return Err(LeaseError::Call(error));
                 }
             }
         }
-        Err(Failure::Call(ApiError::TimedOut))
+        Err(LeaseError::Call(ApiError::TimedOut))
     }
 
     /// Makes a lease. It belongs to the node, so that it goes when the node goes; where the node can't
     /// be read it is made all the same, and gets its owner later.
-    async fn create(&mut self) -> Result<(), Failure> {
+    async fn create(&mut self) -> Result<(), LeaseError> {
         let answered = |seen: &ObservedNode| seen.absent || seen.node.is_some();
         // Make the lease even without an answer: the node would count as dead otherwise.
         let _ = timeout(FIRST_LOOK, self.seen.subscribe().wait_for(answered)).await;
         if self.seen.borrow().absent {
-            return Err(Failure::NoNode);
+            return Err(LeaseError::NoNode);
         }
         let fresh = self.stamped(json!({
             "apiVersion": "coordination.k8s.io/v1",
@@ -175,7 +175,7 @@ impl<A: NodeApi> LeaseTask<A> {
                 self.lease = Some(lease);
                 Ok(())
             }
-            Err(error) => Err(Failure::Call(error)),
+            Err(error) => Err(LeaseError::Call(error)),
         }
     }
 

@@ -32,11 +32,11 @@ impl Stored for StoredPod {
 /// Keeps pods in files of a directory that root alone can read. Cheap to clone; never blocks.
 #[derive(Debug, Clone)]
 pub(super) struct StoredPods {
-    inner: Arc<Inner>,
+    inner: Arc<PendingWrites>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct PendingWrites {
     directory: PathBuf,
     /// Content to write; `None` removes the file.
     pending: Mutex<BTreeMap<PodUid, Option<Box<RawValue>>>>,
@@ -46,7 +46,7 @@ struct Inner {
 impl StoredPods {
     pub(super) fn new(directory: PathBuf) -> Self {
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(PendingWrites {
                 directory,
                 pending: Mutex::default(),
                 wake: Notify::new(),

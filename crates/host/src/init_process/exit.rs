@@ -13,7 +13,7 @@ use rustix::{
 /// `mask` requests and that it supports.
 #[repr(C)]
 #[derive(Debug, Default)]
-struct Info {
+struct PidfdInfo {
     mask: u64,
     cgroup: u64,
     /// Process, its group and its parent; three pairs of real and effective, saved and file system
@@ -25,7 +25,7 @@ struct Info {
 /// `PIDFD_INFO_EXIT`.
 const EXIT: u64 = 1 << 3;
 /// `PIDFD_GET_INFO`.
-const GET_INFO: rustix::ioctl::Opcode = opcode::read_write::<Info>(0xFF, 11);
+const GET_INFO: rustix::ioctl::Opcode = opcode::read_write::<PidfdInfo>(0xFF, 11);
 
 /// The exit code of a reaped process, 128 + signal for signals, as runtimes report it. `None` while
 /// its parent has not reaped it, and on Linux 6.13 and 6.14, which do not report it.
@@ -35,12 +35,12 @@ const GET_INFO: rustix::ioctl::Opcode = opcode::read_write::<Info>(0xFF, 11);
 /// # Errors
 /// Linux before 6.13 does not support this ioctl.
 pub fn exit_code(process: impl AsFd) -> io::Result<Option<i32>> {
-    let mut info = Info {
+    let mut info = PidfdInfo {
         mask: EXIT,
-        ..Info::default()
+        ..PidfdInfo::default()
     };
-    // SAFETY: this number names a question that reads and writes as much as an `Info` holds.
-    let question = unsafe { Updater::<GET_INFO, Info>::new(&mut info) };
+    // SAFETY: this number names a question that reads and writes as much as a `PidfdInfo` holds.
+    let question = unsafe { Updater::<GET_INFO, PidfdInfo>::new(&mut info) };
     // SAFETY: whatever the descriptor is of, the kernel stays within that size, and all bytes are valid in it.
     match unsafe { ioctl(process, question) } {
         // The process is gone, without exit information.

@@ -50,9 +50,9 @@ pub fn forget(protocol: u8, ports: &[u16]) -> Result<usize, NetlinkError> {
     Ok(count)
 }
 
-type Found = (u8, Vec<u8>, Option<Vec<u8>>);
+type MatchedFlow = (u8, Vec<u8>, Option<Vec<u8>>);
 
-fn matching(item: &[u8], protocol: u8, ports: &[u16]) -> Option<Found> {
+fn matching(item: &[u8], protocol: u8, ports: &[u16]) -> Option<MatchedFlow> {
     let rest = item.get(4..)?;
     let tuple = message::attribute(rest, CTA_TUPLE_ORIG)?;
     let transport = message::attribute(tuple, CTA_TUPLE_PROTO)?;

@@ -15,7 +15,7 @@ use rubelet_oci::Memory;
 use super::{wire::Reader, *};
 
 /// What the stand-in answers to a call.
-enum Answer {
+enum BusAnswer {
     /// Nothing in it.
     Empty,
     /// The path of a job, which ended like this just before.
@@ -35,7 +35,7 @@ struct Heard {
 fn stand_in(
     listener: UnixListener,
     conversations: usize,
-    answer: impl Fn(&str, usize) -> Answer + Send + 'static,
+    answer: impl Fn(&str, usize) -> BusAnswer + Send + 'static,
 ) -> JoinHandle<Vec<Heard>> {
     std::thread::spawn(move || {
         let mut heard: Vec<Heard> = Vec::new();
@@ -98,13 +98,13 @@ fn hear(input: &mut impl Read) -> Option<Heard> {
 }
 
 /// Messages that answer a call.
-fn reply(serial: u32, answer: &Answer) -> Vec<Vec<u8>> {
+fn reply(serial: u32, answer: &BusAnswer) -> Vec<Vec<u8>> {
     const JOB: &str = "/org/freedesktop/systemd1/job/7";
     let mut body = Writer::default();
     let mut messages = Vec::new();
     let (kind, signature, error) = match answer {
-        Answer::Empty => (2, "", None),
-        Answer::Job(result) => {
+        BusAnswer::Empty => (2, "", None),
+        BusAnswer::Job(result) => {
             let mut signal = Writer::default();
             signal.number(7);
             signal.text(JOB);
@@ -114,7 +114,7 @@ fn reply(serial: u32, answer: &Answer) -> Vec<Vec<u8>> {
             body.text(JOB);
             (2, "o", None)
         }
-        Answer::Error(name) => {
+        BusAnswer::Error(name) => {
             body.text("it was not to be");
             (3, "s", Some(*name))
         }
@@ -219,8 +219,8 @@ fn properties(body: &mut Reader<'_>) -> Vec<String> {
 fn a_scope_is_started_and_its_job_waited_for() {
     let (_dir, listener, systemd) = socket(true);
     let calls = stand_in(listener, 1, |method, _| match method {
-        "StartTransientUnit" => Answer::Job("done"),
-        _ => Answer::Empty,
+        "StartTransientUnit" => BusAnswer::Job("done"),
+        _ => BusAnswer::Empty,
     });
     let limits = LinuxResources {
         memory: Some(Memory {
@@ -260,9 +260,9 @@ fn a_scope_is_started_and_its_job_waited_for() {
 fn a_failed_scope_of_the_same_name_is_forgotten_first() {
     let (_dir, listener, systemd) = socket(true);
     let calls = stand_in(listener, 1, |method, earlier| match (method, earlier) {
-        ("StartTransientUnit", 0) => Answer::Error(UNIT_EXISTS),
-        ("StartTransientUnit", _) => Answer::Job("done"),
-        _ => Answer::Empty,
+        ("StartTransientUnit", 0) => BusAnswer::Error(UNIT_EXISTS),
+        ("StartTransientUnit", _) => BusAnswer::Job("done"),
+        _ => BusAnswer::Empty,
     });
     systemd
         .start_scope(&scope(&LinuxResources::default()))
@@ -283,9 +283,9 @@ fn a_failed_scope_of_the_same_name_is_forgotten_first() {
 fn refusals_and_failed_jobs_are_reported() {
     let (_dir, listener, systemd) = socket(true);
     let calls = stand_in(listener, 2, |method, earlier| match (method, earlier) {
-        ("StartTransientUnit", 0) => Answer::Error("org.freedesktop.DBus.Error.AccessDenied"),
-        ("StartTransientUnit", _) => Answer::Job("failed"),
-        _ => Answer::Empty,
+        ("StartTransientUnit", 0) => BusAnswer::Error("org.freedesktop.DBus.Error.AccessDenied"),
+        ("StartTransientUnit", _) => BusAnswer::Job("failed"),
+        _ => BusAnswer::Empty,
     });
     let limits = LinuxResources::default();
     let refused = systemd
@@ -308,9 +308,9 @@ fn refusals_and_failed_jobs_are_reported() {
 fn a_stop_waits_and_a_unit_that_is_gone_is_no_error() {
     let (_dir, listener, systemd) = socket(true);
     let calls = stand_in(listener, 2, |method, earlier| match (method, earlier) {
-        ("StopUnit", 0) => Answer::Job("done"),
-        ("StopUnit", _) => Answer::Error(NO_SUCH_UNIT),
-        _ => Answer::Empty,
+        ("StopUnit", 0) => BusAnswer::Job("done"),
+        ("StopUnit", _) => BusAnswer::Error(NO_SUCH_UNIT),
+        _ => BusAnswer::Empty,
     });
     systemd.stop("rubelet-0123.scope").unwrap();
     systemd.stop("rubelet-0123.scope").unwrap();
@@ -320,7 +320,7 @@ fn a_stop_waits_and_a_unit_that_is_gone_is_no_error() {
 #[test]
 fn the_private_socket_is_not_greeted_as_a_bus() {
     let (_dir, listener, systemd) = socket(false);
-    let calls = stand_in(listener, 1, |_, _| Answer::Empty);
+    let calls = stand_in(listener, 1, |_, _| BusAnswer::Empty);
     let limits = LinuxResources {
         pids: Some(rubelet_oci::Pids { limit: 5 }),
         ..LinuxResources::default()
@@ -370,7 +370,7 @@ fn nonsense_is_an_error_and_not_a_panic() {
     let error = systemd.stop("a.scope").unwrap_err().to_string();
     assert!(error.contains("cannot be read"), "{error}");
     other.join().unwrap();
-    let whole = reply(5, &Answer::Job("done")).concat();
+    let whole = reply(5, &BusAnswer::Job("done")).concat();
     for end in 0..whole.len() {
         let _ = message::length(&whole[..end]);
         let _ = message::decode(&whole[..end]);

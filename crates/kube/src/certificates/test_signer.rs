@@ -23,7 +23,7 @@ use super::pair::Pair;
 use super::pem::section;
 use super::rules::CertificateTemplate;
 use crate::clock::WallClock;
-use crate::test_server::{Answer, ReceivedRequest, TestServer};
+use crate::test_server::{ReceivedRequest, TestAnswer, TestServer};
 
 const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
@@ -42,7 +42,7 @@ pub(super) fn clock() -> WallClock {
 
 /// Requests, and who watches them.
 pub(super) struct Signer {
-    state: Mutex<State>,
+    state: Mutex<SignerState>,
     issuer: CertifiedIssuer<'static, KeyPair>,
     clock: WallClock,
     /// How many requests there have been.
@@ -50,7 +50,7 @@ pub(super) struct Signer {
 }
 
 #[derive(Default)]
-struct State {
+struct SignerState {
     requests: BTreeMap<String, Value>,
     watchers: Vec<UnboundedSender<String>>,
     /// Answer everything with this code.
@@ -65,9 +65,9 @@ impl Signer {
     pub(super) fn new(approves: bool) -> Arc<Self> {
         let key = KeyPair::generate().unwrap();
         let issuer = CertifiedIssuer::self_signed(CertificateParams::default(), key).unwrap();
-        let state = State {
+        let state = SignerState {
             approves,
-            ..State::default()
+            ..SignerState::default()
         };
         Arc::new(Self {
             state: Mutex::new(state),
@@ -195,7 +195,7 @@ impl Signer {
         section("CERTIFICATE", certificate.der())
     }
 
-    fn answer(&self, asked: &ReceivedRequest) -> Answer {
+    fn answer(&self, asked: &ReceivedRequest) -> TestAnswer {
         if let Some(code) = self.state.lock().refuse {
             return status(code, "Unauthorized");
         }
@@ -213,12 +213,12 @@ impl Signer {
             .unwrap()
             .trim_start_matches('/');
         match state.requests.get(name) {
-            Some(request) => Answer::Json(200, request.clone()),
+            Some(request) => TestAnswer::Json(200, request.clone()),
             None => status(404, "NotFound"),
         }
     }
 
-    fn create(&self, mut request: Value) -> Answer {
+    fn create(&self, mut request: Value) -> TestAnswer {
         let name = request["metadata"]["name"].as_str().unwrap().to_owned();
         let mut state = self.state.lock();
         if state.requests.contains_key(&name) {
@@ -235,10 +235,10 @@ impl Signer {
         if approves {
             self.approve(&name);
         }
-        Answer::Json(201, request)
+        TestAnswer::Json(201, request)
     }
 
-    fn watch(&self, asked: &ReceivedRequest) -> Answer {
+    fn watch(&self, asked: &ReceivedRequest) -> TestAnswer {
         let mut state = self.state.lock();
         let ours = |name: &str| asked.path.contains(name);
         let mut lines: Vec<Value> = state
@@ -251,13 +251,13 @@ impl Signer {
             "resourceVersion": "100",
             "annotations": {"k8s.io/initial-events-end": "true"},
         }}}));
-        let (answer, sender) = Answer::lines(&lines);
+        let (answer, sender) = TestAnswer::lines(&lines);
         state.watchers.push(sender);
         answer
     }
 }
 
-impl State {
+impl SignerState {
     fn tell(&mut self, kind: &str, request: &Value) {
         let line = json!({"type": kind, "object": request}).to_string() + "\n";
         self.watchers
@@ -265,12 +265,12 @@ impl State {
     }
 }
 
-fn status(code: u16, reason: &str) -> Answer {
+fn status(code: u16, reason: &str) -> TestAnswer {
     let body = json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure",
         "reason": reason, "message": format!("refused: {reason}"), "code": code,
     });
-    Answer::Json(code, body)
+    TestAnswer::Json(code, body)
 }
 
 /// Gives everything that is ready its turn; no timer fires.

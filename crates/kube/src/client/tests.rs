@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::ApiRequest;
 use crate::{
     ApiError, Client, ClientOptions, Credential, PatchKind, RequestObserver, Secret,
-    test_server::{Answer, TestServer},
+    test_server::{TestAnswer, TestServer},
 };
 
 impl Client {
@@ -27,8 +27,8 @@ impl Client {
     }
 }
 
-fn ok() -> Answer {
-    Answer::Json(200, json!({"ok": true}))
+fn ok() -> TestAnswer {
+    TestAnswer::Json(200, json!({"ok": true}))
 }
 
 async fn get(client: &Client) -> Result<Value, ApiError> {
@@ -92,7 +92,7 @@ async fn each_verb_says_what_its_body_is() {
 #[tokio::test(start_paused = true)]
 async fn a_refusal_carries_what_the_server_says() {
     let server = TestServer::new(|_| {
-        Answer::Json(
+        TestAnswer::Json(
             404,
             json!({"kind": "Status", "code": 404, "reason": "NotFound",
             "message": "nodes \"a\" not found"}),
@@ -110,10 +110,10 @@ async fn who_is_asked_to_wait_waits_within_the_timeout() {
         let wait = if asked.path == "/long" { "60" } else { "3" };
         let headers = vec![("retry-after", wait.to_owned())];
         match refusals.fetch_add(1, Ordering::Relaxed) {
-            0 => Answer::With(429, headers, String::new()),
-            1 => Answer::With(503, headers, String::new()),
+            0 => TestAnswer::With(429, headers, String::new()),
+            1 => TestAnswer::With(503, headers, String::new()),
             2 => ok(),
-            _ => Answer::With(429, headers, String::new()),
+            _ => TestAnswer::With(429, headers, String::new()),
         }
     });
     let client = server.client(true);
@@ -136,7 +136,7 @@ async fn who_is_asked_to_wait_waits_within_the_timeout() {
 async fn a_server_that_never_answers_costs_the_timeout_and_the_connection() {
     for http2 in [false, true] {
         let server = TestServer::new(|asked| match asked.connection {
-            1 => Answer::Hang,
+            1 => TestAnswer::Hang,
             _ => ok(),
         });
         let client = server
@@ -154,7 +154,7 @@ async fn a_server_that_never_answers_costs_the_timeout_and_the_connection() {
 async fn one_slow_answer_does_not_cost_a_connection_that_works() {
     let server = TestServer::new(|asked| {
         if asked.path == "/slow" {
-            Answer::Hang
+            TestAnswer::Hang
         } else {
             ok()
         }
@@ -176,7 +176,7 @@ async fn one_slow_answer_does_not_cost_a_connection_that_works() {
 async fn reading_is_tried_again_after_a_broken_connection_and_writing_is_not() {
     for http2 in [false, true] {
         let server = TestServer::new(|asked| match asked.connection {
-            1 | 3 => Answer::Close,
+            1 | 3 => TestAnswer::Close,
             _ => ok(),
         });
         let client = server.client(http2);
@@ -205,7 +205,7 @@ async fn nobody_listens() {
 #[tokio::test(start_paused = true)]
 async fn many_at_once_share_a_connection_and_the_next_one_begins_where_it_is_full() {
     let server = TestServer::with_streams(4, |asked| match asked.path.as_str() {
-        "/wait" => Answer::Hang,
+        "/wait" => TestAnswer::Hang,
         _ => ok(),
     });
     let client = server.client(true);
@@ -230,7 +230,7 @@ async fn many_at_once_share_a_connection_and_the_next_one_begins_where_it_is_ful
 
 #[tokio::test(start_paused = true)]
 async fn after_a_reload_new_requests_use_new_connections() {
-    let (answer, write) = Answer::lines(&[]);
+    let (answer, write) = TestAnswer::lines(&[]);
     let answer = Mutex::new(Some(answer));
     let server = TestServer::new(move |asked| match asked.path.as_str() {
         "/old" => answer.lock().take().unwrap(),
@@ -252,7 +252,7 @@ async fn after_a_reload_new_requests_use_new_connections() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_beyond_all_bounds_is_refused() {
-    let (answer, write) = Answer::lines(&[]);
+    let (answer, write) = TestAnswer::lines(&[]);
     let answer = Mutex::new(Some(answer));
     let server = TestServer::new(move |_| answer.lock().take().unwrap());
     let client = server.client(true);
@@ -266,7 +266,7 @@ async fn an_answer_beyond_all_bounds_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_no_json_or_no_path_is_named() {
-    let server = TestServer::new(|_| Answer::With(200, vec![], "<html>".to_owned()));
+    let server = TestServer::new(|_| TestAnswer::With(200, vec![], "<html>".to_owned()));
     let client = server.client(false);
     assert!(matches!(get(&client).await, Err(ApiError::Body(_))));
     for path in ["api/v1", "/a b", ""] {
@@ -308,9 +308,9 @@ async fn the_rate_limit_spaces_requests_and_another_limit_is_another() {
 }
 
 #[derive(Default)]
-struct Seen(Mutex<Vec<String>>);
+struct SeenRequests(Mutex<Vec<String>>);
 
-impl RequestObserver for Seen {
+impl RequestObserver for SeenRequests {
     fn request_ended(&self, method: &'static str, host: &str, code: Option<u16>, took: Duration) {
         let line = format!("{method} {host} {code:?} {}s", took.as_secs());
         self.0.lock().push(line);
@@ -320,12 +320,12 @@ impl RequestObserver for Seen {
 #[tokio::test(start_paused = true)]
 async fn the_observer_is_notified_of_each_request() {
     let server = TestServer::new(|asked| match asked.path.as_str() {
-        "/hang" => Answer::Hang,
-        _ => Answer::Json(409, json!({})),
+        "/hang" => TestAnswer::Hang,
+        _ => TestAnswer::Json(409, json!({})),
     });
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(SeenRequests::default());
     let options = ClientOptions {
-        observer: Arc::<Seen>::clone(&seen),
+        observer: Arc::<SeenRequests>::clone(&seen),
         ..ClientOptions::default()
     };
     let client = Client::new(server.config(true), options).unwrap();

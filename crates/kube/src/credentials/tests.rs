@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     ApiError, Client, ClientOptions, ExecVersion,
-    test_server::{Answer, TestServer},
+    test_server::{TestAnswer, TestServer},
 };
 
 /// A server that accepts the token in `accepted`.
@@ -23,9 +23,9 @@ fn server(accepted: impl Fn() -> String + Send + Sync + 'static) -> TestServer {
         let header = asked.headers.get("authorization");
         let header = header.map_or("", |header| header.to_str().unwrap());
         if header == format!("Bearer {}", accepted()) {
-            Answer::Json(200, json!({}))
+            TestAnswer::Json(200, json!({}))
         } else {
-            Answer::Json(401, json!({"kind": "Status", "message": "Unauthorized"}))
+            TestAnswer::Json(401, json!({"kind": "Status", "message": "Unauthorized"}))
         }
     })
 }

@@ -130,11 +130,11 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Deserialize)]
-    struct Data {
+    struct TestData {
         data: u32,
     }
 
-    fn read(line: &str) -> Event<Data> {
+    fn read(line: &str) -> Event<TestData> {
         Event::read(line.as_bytes())
     }
 
@@ -143,7 +143,7 @@ mod tests {
         let object = r#"{"metadata":{"name":"a","namespace":"b","resourceVersion":"7"},"data":1}"#;
         let event = read(&format!(r#"{{"type":"MODIFIED","object":{object}}}"#));
         assert!(
-            matches!(event, Event::Applied(meta, Received { value: Data { data: 1 }, .. })
+            matches!(event, Event::Applied(meta, Received { value: TestData { data: 1 }, .. })
             if &*meta.name == "a" && &*meta.namespace == "b" && &*meta.resource_version == "7")
         );
         let event = read(&format!(r#"{{"object":{object},"type":"DELETED"}}"#));
@@ -152,7 +152,7 @@ mod tests {
             Event::Deleted(
                 _,
                 Received {
-                    value: Data { data: 1 },
+                    value: TestData { data: 1 },
                     ..
                 }
             )
@@ -192,7 +192,7 @@ mod tests {
         );
         let odd = r#"{"type":"DELETED","object":{"metadata":{"name":"a","namespace":null,"resourceVersion":7},"data":null}}"#;
         assert!(
-            matches!(read(odd), Event::Deleted(meta, Received { value: Data { data: 0 }, .. })
+            matches!(read(odd), Event::Deleted(meta, Received { value: TestData { data: 0 }, .. })
             if &*meta.name == "a" && meta.resource_version.is_empty())
         );
     }

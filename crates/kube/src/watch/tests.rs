@@ -17,11 +17,11 @@ use tokio::{
 use super::*;
 use crate::{
     Client,
-    test_server::{Answer, ReceivedRequest, TestServer},
+    test_server::{ReceivedRequest, TestAnswer, TestServer},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-struct Thing {
+struct TestObject {
     metadata: ThingMeta,
     data: u32,
 }
@@ -49,20 +49,20 @@ fn bookmark(version: u32, end: bool) -> Value {
     event("BOOKMARK", object)
 }
 
-fn refusal(code: u16, reason: &str) -> Answer {
-    Answer::Json(
+fn refusal(code: u16, reason: &str) -> TestAnswer {
+    TestAnswer::Json(
         code,
         json!({"kind": "Status", "code": code, "reason": reason, "message": reason}),
     )
 }
 
 /// A server that answers requests in this order, and hangs after that.
-fn scripted(answers: Vec<Answer>) -> TestServer {
+fn scripted(answers: Vec<TestAnswer>) -> TestServer {
     let answers = Mutex::new(VecDeque::from(answers));
-    TestServer::new(move |_| answers.lock().pop_front().unwrap_or(Answer::Hang))
+    TestServer::new(move |_| answers.lock().pop_front().unwrap_or(TestAnswer::Hang))
 }
 
-fn watcher(client: &Client) -> Watcher<Thing> {
+fn watcher(client: &Client) -> Watcher<TestObject> {
     client.watch(WatchTarget {
         path: "/api/v1/things".to_owned(),
         ..WatchTarget::default()
@@ -70,8 +70,8 @@ fn watcher(client: &Client) -> Watcher<Thing> {
 }
 
 /// Changes in short: `=` listed, `+` applied, `-` deleted.
-fn short(change: &Change<Thing>) -> String {
-    let name = |thing: &Thing| format!("{}{}", thing.metadata.name, thing.data);
+fn short(change: &Change<TestObject>) -> String {
+    let name = |thing: &TestObject| format!("{}{}", thing.metadata.name, thing.data);
     match change {
         Change::Listed(things) => {
             let names: Vec<String> = things.iter().map(name).collect();
@@ -82,7 +82,7 @@ fn short(change: &Change<Thing>) -> String {
     }
 }
 
-async fn next(watcher: &mut Watcher<Thing>) -> String {
+async fn next(watcher: &mut Watcher<TestObject>) -> String {
     match timeout(Duration::from_secs(3600), watcher.next()).await {
         Ok(change) => short(&change),
         Err(_) => "nothing".to_owned(),
@@ -100,7 +100,7 @@ fn is_streaming_list(asked: &ReceivedRequest) -> bool {
 #[tokio::test(start_paused = true)]
 async fn existing_objects_come_first_and_then_changes() {
     for http2 in [false, true] {
-        let (answer, to) = Answer::lines(&[
+        let (answer, to) = TestAnswer::lines(&[
             event("ADDED", thing("b", 2, 1)),
             event("ADDED", thing("a", 1, 1)),
             event("ADDED", thing("c", 3, 1)),
@@ -124,8 +124,8 @@ async fn existing_objects_come_first_and_then_changes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_ends_continues_from_its_last_version() {
-    let (first, to) = Answer::lines(&[event("ADDED", thing("a", 1, 1)), bookmark(5, true)]);
-    let (second, to_second) = Answer::lines(&[]);
+    let (first, to) = TestAnswer::lines(&[event("ADDED", thing("a", 1, 1)), bookmark(5, true)]);
+    let (second, to_second) = TestAnswer::lines(&[]);
     let server = scripted(vec![first, second]);
     let mut watcher = watcher(&server.client(true));
     assert_eq!(next(&mut watcher).await, "=a1");
@@ -154,7 +154,7 @@ async fn watches_last_as_long_as_asked_for() {
     };
     let mut all = Vec::new();
     for least in [None, Some(Duration::from_secs(1800))] {
-        let server = TestServer::new(|_| Answer::lines(&[bookmark(1, true)]).0);
+        let server = TestServer::new(|_| TestAnswer::lines(&[bookmark(1, true)]).0);
         let client = server.client(true);
         for _ in 0..10 {
             let mut watcher = watcher(&client);
@@ -180,7 +180,7 @@ async fn watches_last_as_long_as_asked_for() {
 #[tokio::test(start_paused = true)]
 async fn while_the_server_is_away_the_waits_grow_and_the_reason_is_reported() {
     let server = TestServer::new(|_| {
-        Answer::lines(&[event("ADDED", thing("a", 1, 1)), bookmark(1, true)]).0
+        TestAnswer::lines(&[event("ADDED", thing("a", 1, 1)), bookmark(1, true)]).0
     });
     server.set_down(true);
     let client = server.client(true);
@@ -217,8 +217,8 @@ async fn while_the_server_is_away_the_waits_grow_and_the_reason_is_reported() {
 
 #[tokio::test(start_paused = true)]
 async fn the_server_says_how_long_to_wait() {
-    let long = Answer::With(429, vec![("retry-after", "100".to_owned())], String::new());
-    let (listed, _to) = Answer::lines(&[bookmark(1, true)]);
+    let long = TestAnswer::With(429, vec![("retry-after", "100".to_owned())], String::new());
+    let (listed, _to) = TestAnswer::lines(&[bookmark(1, true)]);
     let server = scripted(vec![long, listed]);
     let mut watcher = watcher(&server.client(true));
     let start = Instant::now();
@@ -228,8 +228,8 @@ async fn the_server_says_how_long_to_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn a_restart_of_the_server_loses_nothing() {
-    let (first, _to) = Answer::lines(&[event("ADDED", thing("a", 1, 1)), bookmark(5, true)]);
-    let (second, _to) = Answer::lines(&[event("DELETED", thing("a", 6, 1))]);
+    let (first, _to) = TestAnswer::lines(&[event("ADDED", thing("a", 1, 1)), bookmark(5, true)]);
+    let (second, _to) = TestAnswer::lines(&[event("DELETED", thing("a", 6, 1))]);
     let server = scripted(vec![first, second]);
     let mut watcher = watcher(&server.client(true));
     assert_eq!(next(&mut watcher).await, "=a1");
@@ -244,7 +244,7 @@ async fn a_restart_of_the_server_loses_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_is_given_up_loses_nothing() {
-    let (answer, to) = Answer::lines(&[]);
+    let (answer, to) = TestAnswer::lines(&[]);
     let server = scripted(vec![answer]);
     let mut watcher = watcher(&server.client(true));
     let mut found = Vec::new();

@@ -23,11 +23,11 @@ use tokio::sync::watch;
 /// All objects of one namespace. Like an API server, it outlives agents.
 #[derive(Default)]
 pub(super) struct FakeObjects {
-    state: Mutex<State>,
+    state: Mutex<ObjectsState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ObjectsState {
     objects: PodObjects,
     handlers: BTreeMap<String, String>,
     credentials: Vec<PullLogin>,
@@ -105,7 +105,7 @@ impl FakeObjects {
         self.state().pods.contains_key(&PodUid::from(uid))
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut ObjectsState)) {
         let mut state = self.state();
         change(&mut state);
         for news in state.pods.values() {
@@ -113,7 +113,7 @@ impl FakeObjects {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ObjectsState> {
         self.state.lock()
     }
 }

@@ -25,11 +25,11 @@ use crate::pod_host::PodHost;
 /// agents.
 pub(super) struct FakeHost {
     sim: Sim,
-    state: Mutex<State>,
+    state: Mutex<HostState>,
 }
 
 #[derive(Default)]
-struct State {
+struct HostState {
     /// Pods with a directory.
     directories: BTreeSet<PodUid>,
     /// UIDs in the order in which their pods were cleaned up.
@@ -127,7 +127,7 @@ impl FakeHost {
         of.filter(|of| of.as_str() == uid).count()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HostState> {
         self.state.lock()
     }
 }

@@ -11,11 +11,11 @@ use tokio::time::{Instant, sleep};
 /// The network. Without a script all attempts pass at once.
 pub(super) struct FakeNet {
     began: Instant,
-    state: Mutex<State>,
+    state: Mutex<NetState>,
 }
 
 #[derive(Default)]
-struct State {
+struct NetState {
     script: Option<Script>,
     attempts: Vec<NetAttempt>,
 }
@@ -98,7 +98,7 @@ impl FakeNet {
         self.state().attempts.clone()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, NetState> {
         self.state.lock()
     }
 

@@ -17,11 +17,11 @@ use rubelet_sim::Sim;
 #[derive(Clone)]
 pub(super) struct Wire {
     sim: Sim,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<WireState>>,
 }
 
 #[derive(Default)]
-struct State {
+struct WireState {
     finishes: bool,
     interrupts_starts: bool,
     interrupted: BTreeSet<String>,
@@ -109,7 +109,7 @@ impl Wire {
         self.state().observer = Some(observer);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WireState> {
         self.state.lock()
     }
 

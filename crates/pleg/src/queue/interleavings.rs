@@ -25,7 +25,7 @@ const ORDERS: usize = 1500;
 #[derive(Default)]
 struct Pod {
     pending: Mutex<Pending>,
-    seen: Mutex<Seen>,
+    seen: Mutex<SeenState>,
     changed: Condvar,
 }
 
@@ -38,7 +38,7 @@ struct Pending {
 }
 
 #[derive(Clone, Default)]
-struct Seen {
+struct SeenState {
     seq: Seq,
     state: usize,
     /// All identifiers that inspections have read.
@@ -130,7 +130,7 @@ impl Node {
     }
 
     /// Waits for the result of an inspection that began after `after`.
-    fn newer_than(&self, uid: usize, pod: &Pod, after: Seq) -> Seen {
+    fn newer_than(&self, uid: usize, pod: &Pod, after: Seq) -> SeenState {
         let old = pod.seen.lock().unwrap().seq;
         if old <= after {
             self.mark(uid, pod);

@@ -10,7 +10,7 @@ use super::{PODS, TestClient, pod_on, server};
 use crate::{SimApi, dice::Dice, profile};
 
 /// Versions by name.
-type Known = BTreeMap<String, String>;
+type KnownVersions = BTreeMap<String, String>;
 
 fn entry(object: &Value) -> (String, String) {
     let text = |field: &str| {
@@ -58,7 +58,7 @@ async fn write(api: &SimApi, seed: u64) {
 }
 
 /// One list and one watch; false if it must start again.
-async fn follow_once(api: &SimApi, known: &mut Known, last: Option<u64>) -> Option<bool> {
+async fn follow_once(api: &SimApi, known: &mut KnownVersions, last: Option<u64>) -> Option<bool> {
     let limit = Duration::from_secs(20);
     let mut client = TestClient::new(api).await;
     let list = client.try_send(Method::GET, "/api/v1/pods", "", String::new());
@@ -119,7 +119,7 @@ async fn a_client_that_retries_converges_to_the_server() {
         api.configure(|config| config.bookmark_every = Duration::from_secs(2));
         let rules = profile("rough").unwrap();
         rules.into_iter().for_each(|rule| api.add_fault(rule));
-        let mut known = Known::new();
+        let mut known = KnownVersions::new();
         let following = async {
             loop {
                 let _ = follow_once(&api, &mut known, None).await;
@@ -148,7 +148,7 @@ async fn a_client_that_retries_converges_to_the_server() {
         api.clear_faults();
         let last = api.version();
         while follow_once(&api, &mut known, Some(last)).await != Some(true) {}
-        let held: Known = api.list("pods").iter().map(entry).collect();
+        let held: KnownVersions = api.list("pods").iter().map(entry).collect();
         assert_eq!(known, held, "seed {seed}");
         let faults = api.count(|request| request.fault.is_some());
         assert!(faults > 10, "seed {seed}: {faults} faults only");

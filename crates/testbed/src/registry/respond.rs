@@ -5,12 +5,12 @@ use std::net::TcpStream;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use super::Shared;
+use super::RegistryState;
 use super::request::Request;
 
 /// Handles one request and closes the connection. `is_store`: it came to the blob server of
 /// redirects.
-pub(super) fn answer(stream: &TcpStream, is_store: bool, shared: &Shared) -> io::Result<()> {
+pub(super) fn answer(stream: &TcpStream, is_store: bool, shared: &RegistryState) -> io::Result<()> {
     let Some(request) = Request::read(stream)? else {
         return Ok(());
     };
@@ -70,7 +70,7 @@ fn repository_of(path: &str) -> &str {
 }
 
 /// A blob, as a range if requested, and only its first half while there are truncations left.
-fn blob(mut stream: &TcpStream, request: &Request, shared: &Shared) -> io::Result<()> {
+fn blob(mut stream: &TcpStream, request: &Request, shared: &RegistryState) -> io::Result<()> {
     let digest = request.path.rsplit('/').next().unwrap_or_default();
     let Some((_, bytes)) = shared.content.blob(digest) else {
         return error(stream, "404 Not Found", "", "BLOB_UNKNOWN");
@@ -110,7 +110,7 @@ fn blob(mut stream: &TcpStream, request: &Request, shared: &Shared) -> io::Resul
 fn whole(
     mut stream: &TcpStream,
     request: &Request,
-    shared: &Shared,
+    shared: &RegistryState,
     digest: &str,
 ) -> io::Result<()> {
     let Some((media_type, bytes)) = shared.content.blob(digest) else {

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 pub(crate) type Headers = BTreeMap<String, String>;
 
 #[derive(Default)]
-struct Shared {
+struct ServerState {
     answer: Mutex<(u16, String)>,
     requests: Mutex<Vec<Headers>>,
     ends: AtomicBool,
@@ -20,7 +20,7 @@ struct Shared {
 /// A server on 127.0.0.1; it stops when the value is dropped.
 pub(crate) struct HttpServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -29,7 +29,7 @@ impl HttpServer {
     pub(crate) fn start(text: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(ServerState::default());
         *shared.answer.lock().unwrap() = (200, text.to_owned());
         let serving = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
@@ -84,7 +84,7 @@ impl Drop for HttpServer {
     }
 }
 
-fn answer(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+fn answer(stream: TcpStream, shared: &ServerState) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let mut headers = Headers::new();
     let mut line = String::new();

@@ -17,12 +17,12 @@ use super::super::{
 /// The API server. Clones are the same one.
 #[derive(Clone)]
 pub(super) struct Model {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ModelState>>,
     version: watch::Sender<u64>,
 }
 
 #[derive(Default)]
-struct State {
+struct ModelState {
     node: Option<Value>,
     lease: Option<Value>,
     version: u64,
@@ -45,7 +45,7 @@ impl Model {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ModelState> {
         self.state.lock()
     }
 

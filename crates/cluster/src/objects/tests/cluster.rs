@@ -43,12 +43,12 @@ pub(super) enum Mood {
 
 /// Objects by path.
 pub(super) struct FakeApi {
-    state: Mutex<State>,
+    state: Mutex<ClusterState>,
     clock: Clock,
 }
 
 #[derive(Default)]
-struct State {
+struct ClusterState {
     objects: BTreeMap<String, Value>,
     mood: Mood,
     watches: Vec<(WatchTarget, UnboundedSender<Change<WireObject>>)>,
@@ -96,7 +96,7 @@ impl FakeApi {
         let mut state = self.state();
         state.mood = mood;
         if mood == Mood::Well {
-            let State {
+            let ClusterState {
                 watches, objects, ..
             } = &*state;
             for (target, feed) in watches {
@@ -118,7 +118,7 @@ impl FakeApi {
         self.state().request.clone()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ClusterState> {
         self.state.lock()
     }
 
@@ -140,7 +140,7 @@ impl FakeApi {
     }
 }
 
-impl State {
+impl ClusterState {
     fn tell(&mut self, path: &str, change: impl Fn() -> Change<WireObject>) {
         if self.mood != Mood::Well {
             return;

@@ -26,11 +26,11 @@ use crate::{
 /// The API server and its watch.
 #[derive(Clone)]
 pub(super) struct Server {
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<ServerState>>,
     pub(super) api: Arc<ApiPods>,
 }
 
-struct Inner {
+struct ServerState {
     pods: BTreeMap<PodName, ApiPod>,
     version: u64,
     latency: Duration,
@@ -46,7 +46,7 @@ struct Inner {
 
 impl Server {
     pub(super) fn new() -> Self {
-        let inner = Inner {
+        let inner = ServerState {
             pods: BTreeMap::new(),
             version: 100,
             latency: Duration::from_millis(10),
@@ -64,7 +64,7 @@ impl Server {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, ServerState> {
         self.inner.lock()
     }
 

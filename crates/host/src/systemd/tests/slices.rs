@@ -52,8 +52,8 @@ fn set(call: &Heard) -> Vec<String> {
 fn a_slice_is_started_with_its_limits_and_without_processes() {
     let (_dir, listener, systemd) = socket(true);
     let calls = stand_in(listener, 1, |method, _| match method {
-        "StartTransientUnit" => Answer::Job("done"),
-        _ => Answer::Empty,
+        "StartTransientUnit" => BusAnswer::Job("done"),
+        _ => BusAnswer::Empty,
     });
     systemd.start_slice(&slice(&values())).unwrap();
     let heard = calls.join().unwrap();
@@ -72,9 +72,9 @@ fn a_slice_is_started_with_its_limits_and_without_processes() {
 fn an_existing_slice_is_started_if_inactive_and_gets_the_limits() {
     let (_dir, listener, systemd) = socket(true);
     let calls = stand_in(listener, 1, |method, _| match method {
-        "StartTransientUnit" => Answer::Error(UNIT_EXISTS),
-        "StartUnit" => Answer::Job("done"),
-        _ => Answer::Empty,
+        "StartTransientUnit" => BusAnswer::Error(UNIT_EXISTS),
+        "StartUnit" => BusAnswer::Job("done"),
+        _ => BusAnswer::Empty,
     });
     systemd.start_slice(&slice(&values())).unwrap();
     let heard = calls.join().unwrap();
@@ -91,7 +91,7 @@ fn an_existing_slice_is_started_if_inactive_and_gets_the_limits() {
 #[test]
 fn limits_of_a_running_slice_are_set_and_no_limits_cause_no_call() {
     let (_dir, listener, systemd) = socket(true);
-    let calls = stand_in(listener, 1, |_, _| Answer::Empty);
+    let calls = stand_in(listener, 1, |_, _| BusAnswer::Empty);
     let layout = CgroupLayout::V2;
     systemd.set_values(UNIT, layout, &values()).unwrap();
     let none = CgroupValues::default();
@@ -106,11 +106,11 @@ fn errors_name_the_slice() {
     const REFUSED: &str = "org.freedesktop.DBus.Error.InvalidArgs";
     let (_dir, listener, systemd) = socket(true);
     let calls = stand_in(listener, 4, |method, earlier| match (method, earlier) {
-        ("StartTransientUnit", 0) | ("SetUnitProperties", _) => Answer::Error(REFUSED),
-        ("StartTransientUnit", 1) => Answer::Job("dependency"),
-        ("StartTransientUnit", _) => Answer::Error(UNIT_EXISTS),
-        ("StartUnit", _) => Answer::Job("done"),
-        _ => Answer::Empty,
+        ("StartTransientUnit", 0) | ("SetUnitProperties", _) => BusAnswer::Error(REFUSED),
+        ("StartTransientUnit", 1) => BusAnswer::Job("dependency"),
+        ("StartTransientUnit", _) => BusAnswer::Error(UNIT_EXISTS),
+        ("StartUnit", _) => BusAnswer::Job("done"),
+        _ => BusAnswer::Empty,
     });
     let start = || {
         let error = systemd.start_slice(&slice(&values())).unwrap_err();

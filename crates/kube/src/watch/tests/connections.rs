@@ -5,8 +5,8 @@ use super::*;
 #[tokio::test(start_paused = true)]
 async fn silence_after_bookmarks_ends_the_watch() {
     for bookmarks in [true, false] {
-        let (first, to) = Answer::lines(&[bookmark(5, true)]);
-        let (second, _to) = Answer::lines(&[event("ADDED", thing("a", 6, 1))]);
+        let (first, to) = TestAnswer::lines(&[bookmark(5, true)]);
+        let (second, _to) = TestAnswer::lines(&[event("ADDED", thing("a", 6, 1))]);
         let server = scripted(vec![first, second]);
         let mut watcher = watcher(&server.client(true));
         assert_eq!(next(&mut watcher).await, "=");
@@ -30,7 +30,8 @@ async fn silence_after_bookmarks_ends_the_watch() {
 async fn a_connection_that_is_half_open_is_found_out_by_pings() {
     let connections = Arc::new(Mutex::new(0));
     let server = {
-        let (answer, to) = Answer::lines(&[event("ADDED", thing("a", 6, 1)), bookmark(6, true)]);
+        let (answer, to) =
+            TestAnswer::lines(&[event("ADDED", thing("a", 6, 1)), bookmark(6, true)]);
         std::mem::forget(to);
         scripted(vec![answer])
     };
@@ -70,8 +71,8 @@ async fn a_connection_that_is_half_open_is_found_out_by_pings() {
 
 #[tokio::test(start_paused = true)]
 async fn after_a_reload_the_watch_continues_over_a_new_connection() {
-    let (first, _to) = Answer::lines(&[bookmark(5, true)]);
-    let (second, _to) = Answer::lines(&[event("ADDED", thing("a", 6, 1))]);
+    let (first, _to) = TestAnswer::lines(&[bookmark(5, true)]);
+    let (second, _to) = TestAnswer::lines(&[event("ADDED", thing("a", 6, 1))]);
     let server = scripted(vec![first, second]);
     let client = server.client(true);
     let mut watcher = watcher(&client);
@@ -88,7 +89,7 @@ async fn after_a_reload_the_watch_continues_over_a_new_connection() {
 
 #[tokio::test(start_paused = true)]
 async fn a_watcher_that_is_dropped_ends_its_watch_and_keeps_the_connection() {
-    let server = TestServer::new(|_| Answer::lines(&[bookmark(5, true)]).0);
+    let server = TestServer::new(|_| TestAnswer::lines(&[bookmark(5, true)]).0);
     let client = server.client(true);
     for _ in 0..300 {
         let mut watcher = watcher(&client);
@@ -105,11 +106,11 @@ async fn a_watch_that_nobody_reads_does_not_hold_up_requests() {
     let lines = Arc::new(lines);
     let server = TestServer::new(move |asked| match asked.has("watch=true") {
         true => {
-            let (answer, to) = Answer::lines(&lines);
+            let (answer, to) = TestAnswer::lines(&lines);
             std::mem::forget(to);
             answer
         }
-        false => Answer::Json(200, json!({})),
+        false => TestAnswer::Json(200, json!({})),
     });
     let client = server.client(true);
     let mut watchers: Vec<_> = (0..40).map(|_| watcher(&client)).collect();
@@ -126,7 +127,7 @@ async fn a_watch_that_nobody_reads_does_not_hold_up_requests() {
 #[tokio::test]
 async fn a_watcher_at_rest_is_small() {
     let server = scripted(vec![]);
-    let watcher: Watcher<Thing> = watcher(&server.client(true));
+    let watcher: Watcher<TestObject> = watcher(&server.client(true));
     let WatcherState::Ready(feed) = watcher.state else {
         panic!("nobody has asked yet");
     };

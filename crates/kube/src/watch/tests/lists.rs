@@ -2,10 +2,10 @@
 
 use super::*;
 
-fn page(names: &[&str], version: u32, continues: &str) -> Answer {
+fn page(names: &[&str], version: u32, continues: &str) -> TestAnswer {
     let items: Vec<Value> = names.iter().map(|name| thing(name, 1, 1)).collect();
     let metadata = json!({"resourceVersion": version.to_string(), "continue": continues});
-    Answer::Json(
+    TestAnswer::Json(
         200,
         json!({"kind": "ThingList", "metadata": metadata, "items": items}),
     )
@@ -14,7 +14,7 @@ fn page(names: &[&str], version: u32, continues: &str) -> Answer {
 #[tokio::test(start_paused = true)]
 async fn without_streaming_lists_there_are_pages() {
     for refused in [422, 400] {
-        let (watch, to) = Answer::lines(&[]);
+        let (watch, to) = TestAnswer::lines(&[]);
         let server = scripted(vec![
             refusal(refused, "Invalid"),
             page(&["a", "b"], 7, "next/1"),
@@ -56,7 +56,7 @@ async fn an_expired_continue_token_means_one_list_without_pages() {
 
 #[tokio::test(start_paused = true)]
 async fn a_streaming_list_that_stands_still_is_replaced_by_pages() {
-    let (silent, _to) = Answer::lines(&[event("ADDED", thing("a", 1, 1))]);
+    let (silent, _to) = TestAnswer::lines(&[event("ADDED", thing("a", 1, 1))]);
     let server = scripted(vec![silent, page(&["a", "b"], 7, "")]);
     let mut watcher = watcher(&server.client(true));
     let start = Instant::now();
@@ -68,8 +68,9 @@ async fn a_streaming_list_that_stands_still_is_replaced_by_pages() {
 async fn when_the_version_is_too_old_everything_is_listed_at_once() {
     let gone = json!({"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"});
     for by_event in [true, false] {
-        let (first, to) = Answer::lines(&[event("ADDED", thing("a", 1, 1)), bookmark(5, true)]);
-        let (again, _to) = Answer::lines(&[event("ADDED", thing("b", 9, 1)), bookmark(9, true)]);
+        let (first, to) = TestAnswer::lines(&[event("ADDED", thing("a", 1, 1)), bookmark(5, true)]);
+        let (again, _to) =
+            TestAnswer::lines(&[event("ADDED", thing("b", 9, 1)), bookmark(9, true)]);
         let server = scripted(match by_event {
             true => vec![first, again],
             false => vec![first, refusal(410, "Expired"), again],
@@ -94,7 +95,7 @@ async fn a_server_whose_versions_are_always_too_old_is_not_hammered() {
     let server = TestServer::new(|asked| match is_streaming_list(asked) {
         true => {
             let gone = event("ERROR", json!({"code": 410}));
-            Answer::lines(&[bookmark(5, true), gone]).0
+            TestAnswer::lines(&[bookmark(5, true), gone]).0
         }
         false => refusal(410, "Expired"),
     });
@@ -120,8 +121,8 @@ async fn a_response_that_is_not_a_list_is_not_an_empty_list() {
         json!(null),
     ];
     let mut answers = vec![refusal(400, "BadRequest")];
-    answers.extend(odd.into_iter().map(|body| Answer::Json(200, body)));
-    answers.push(Answer::Json(
+    answers.extend(odd.into_iter().map(|body| TestAnswer::Json(200, body)));
+    answers.push(TestAnswer::Json(
         200,
         json!({"kind": "ThingList", "metadata": meta, "items": null}),
     ));

@@ -5,7 +5,7 @@ use super::*;
 #[tokio::test(start_paused = true)]
 async fn an_unreadable_object_is_skipped() {
     let odd = json!({"metadata": {"name": "odd", "resourceVersion": "8"}, "data": "text"});
-    let (first, to) = Answer::lines(&[
+    let (first, to) = TestAnswer::lines(&[
         event("ADDED", odd.clone()),
         event("ADDED", thing("a", 1, 1)),
         bookmark(5, true),
@@ -17,7 +17,7 @@ async fn an_unreadable_object_is_skipped() {
         first,
         refusal(410, "Expired"),
         refusal(400, "BadRequest"),
-        Answer::Json(200, items),
+        TestAnswer::Json(200, items),
     ]);
     let mut watcher = watcher(&server.client(true));
     assert_eq!(next(&mut watcher).await, "=a1");
@@ -28,8 +28,8 @@ async fn an_unreadable_object_is_skipped() {
 
 #[tokio::test(start_paused = true)]
 async fn a_line_that_is_no_event_ends_the_watch_and_not_the_watcher() {
-    let (first, to) = Answer::lines(&[bookmark(5, true)]);
-    let (second, _to) = Answer::lines(&[event("ADDED", thing("a", 6, 1))]);
+    let (first, to) = TestAnswer::lines(&[bookmark(5, true)]);
+    let (second, _to) = TestAnswer::lines(&[event("ADDED", thing("a", 6, 1))]);
     to.send("{\"type\": \"ADDED\", \"obj\n".to_owned()).unwrap();
     let server = scripted(vec![first, second]);
     let mut watcher = watcher(&server.client(true));
@@ -40,14 +40,14 @@ async fn a_line_that_is_no_event_ends_the_watch_and_not_the_watcher() {
 
 #[tokio::test(start_paused = true)]
 async fn a_line_that_is_no_event_each_time_is_passed_with_a_list() {
-    let (first, _to) = Answer::lines(&[bookmark(5, true)]);
+    let (first, _to) = TestAnswer::lines(&[bookmark(5, true)]);
     let mut answers = vec![first];
     for _ in 0..3 {
-        let (damaged, to) = Answer::lines(&[]);
+        let (damaged, to) = TestAnswer::lines(&[]);
         to.send("{\"type\": \"ADDED\", \"obj\n".to_owned()).unwrap();
         answers.push(damaged);
     }
-    let (last, _to) = Answer::lines(&[event("ADDED", thing("a", 6, 1)), bookmark(6, true)]);
+    let (last, _to) = TestAnswer::lines(&[event("ADDED", thing("a", 6, 1)), bookmark(6, true)]);
     answers.push(last);
     let server = scripted(answers);
     let mut watcher = watcher(&server.client(true));
@@ -78,14 +78,14 @@ async fn an_unreadable_field_is_reported_until_it_can_be_read() {
         name: String,
         labels: Option<Vec<String>>,
     }
-    let (first, to) = Answer::lines(&[event("ADDED", odd(1)), bookmark(5, true)]);
+    let (first, to) = TestAnswer::lines(&[event("ADDED", odd(1)), bookmark(5, true)]);
     let items =
         json!({"metadata": {"resourceVersion": "9"}, "items": [odd(9), null, {"metadata": null}]});
     let server = scripted(vec![
         first,
         refusal(410, "Expired"),
         refusal(400, "BadRequest"),
-        Answer::Json(200, items),
+        TestAnswer::Json(200, items),
     ]);
     let client = server.client(true);
     let mut watcher = client.watch::<Odd>(WatchTarget {

@@ -101,7 +101,7 @@ async fn a_sleep_delays_the_next_container() {
 }
 
 /// A hook that fails, and the message of the container's waiting state.
-struct Failure {
+struct HookFailure {
     hook: &'static str,
     exec: Exec,
     message: &'static str,
@@ -110,23 +110,23 @@ struct Failure {
 #[tokio::test(start_paused = true)]
 async fn a_failure_stops_the_container_with_the_kubelets_message() {
     let of = "for Container \"app\" in Pod \"web-n_default(UID)\" failed - error";
-    for Failure {
+    for HookFailure {
         hook,
         exec,
         message,
     } in [
-        Failure {
+        HookFailure {
             hook: "exec: {command: [warm-up, all]}",
             exec: Exec::exits(3).with_stderr("no \"db\"\n"),
             message: "Exec lifecycle hook ([warm-up all]) OF: command 'warm-up all' exited with 3: \
                       no \"db\"\n, message: \"no \\\"db\\\"\\n\"",
         },
-        Failure {
+        HookFailure {
             hook: "httpGet: {port: 80, path: /warm}",
             exec: Exec::default(),
             message: "HTTP lifecycle hook (/warm) OF: Get \"http://x\": connection refused",
         },
-        Failure {
+        HookFailure {
             hook: "tcpSocket: {port: 80}",
             exec: Exec::default(),
             message: "Cannot run handler: invalid handler: &LifecycleHandler{Exec:nil,HTTPGet:nil,\

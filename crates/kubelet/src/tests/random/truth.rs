@@ -13,7 +13,7 @@ use rubelet_sim::{EntryKind, Subject};
 use crate::tests::node::Node;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ActualState {
     Created,
     Running,
     Exited(i32),
@@ -36,7 +36,7 @@ fn is_read(call: &str) -> bool {
 pub(super) struct Truth {
     mark: usize,
     sandboxes: BTreeMap<String, (String, bool)>,
-    containers: BTreeMap<String, (String, String, State)>,
+    containers: BTreeMap<String, (String, String, ActualState)>,
     /// Status calls in flight, by number.
     reads: BTreeMap<u64, Read>,
     /// When a sandbox or container last changed.
@@ -54,19 +54,19 @@ impl Truth {
             self.changed = entry.at;
             match entry.what {
                 EntryKind::ContainerCreated(of) => {
-                    let row = (of.pod_uid.clone(), of.name.clone(), State::Created);
+                    let row = (of.pod_uid.clone(), of.name.clone(), ActualState::Created);
                     self.containers.insert(of.id.clone(), row);
                 }
                 EntryKind::ContainerStarted(of) => {
                     let twice = self.containers.values().any(|(uid, name, state)| {
-                        *uid == of.pod_uid && *name == of.name && *state == State::Running
+                        *uid == of.pod_uid && *name == of.name && *state == ActualState::Running
                     });
                     assert!(!twice, "{of} runs twice\n{}", node.failure_report());
-                    self.set(&of.id, State::Running);
+                    self.set(&of.id, ActualState::Running);
                 }
-                EntryKind::ContainerNotStarted(of) => self.set(&of.id, State::Exited(128)),
+                EntryKind::ContainerNotStarted(of) => self.set(&of.id, ActualState::Exited(128)),
                 EntryKind::ContainerExited { instance, code, .. } => {
-                    self.set(&instance.id, State::Exited(code));
+                    self.set(&instance.id, ActualState::Exited(code));
                 }
                 EntryKind::ContainerRemoved(of) => {
                     self.containers.remove(&of.id);
@@ -137,7 +137,7 @@ impl Truth {
         );
     }
 
-    fn set(&mut self, id: &str, state: State) {
+    fn set(&mut self, id: &str, state: ActualState) {
         if let Some((.., old)) = self.containers.get_mut(id) {
             *old = state;
         }
@@ -156,9 +156,9 @@ impl Truth {
             .iter()
             .map(|found| {
                 let state = match &found.phase {
-                    ContainerPhase::Created => Some(State::Created),
-                    ContainerPhase::Running { .. } => Some(State::Running),
-                    ContainerPhase::Exited(exit) => Some(State::Exited(exit.code)),
+                    ContainerPhase::Created => Some(ActualState::Created),
+                    ContainerPhase::Running { .. } => Some(ActualState::Running),
+                    ContainerPhase::Exited(exit) => Some(ActualState::Exited(exit.code)),
                     ContainerPhase::Unknown => None,
                 };
                 (found.id.as_str(), state)
@@ -182,7 +182,7 @@ impl Truth {
     /// The UID of a pod and the ID of one of its running containers.
     pub(super) fn running(&self) -> Option<(String, String)> {
         let mut all = self.containers.iter();
-        let found = all.find(|(_, (.., state))| *state == State::Running);
+        let found = all.find(|(_, (.., state))| *state == ActualState::Running);
         found.map(|(id, (uid, ..))| (uid.clone(), id.clone()))
     }
 

@@ -22,9 +22,9 @@ const SLOW: Duration = Duration::from_millis(50);
 
 /// A handle on the log. Clones are the same log.
 #[derive(Clone)]
-pub(super) struct Log(Arc<Mutex<State>>);
+pub(super) struct Log(Arc<Mutex<LogState>>);
 
-struct State {
+struct LogState {
     timeline: Timeline,
     calls: Vec<Call>,
 }
@@ -40,7 +40,7 @@ struct Call {
 impl Log {
     /// The log of a node whose agent was not started yet. With several pods, lines name their pod.
     pub(super) fn new(node: &Node, several: bool) -> Self {
-        let state = State {
+        let state = LogState {
             timeline: Timeline::new(node, several),
             calls: Vec::new(),
         };
@@ -93,7 +93,7 @@ impl Log {
             .collect()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LogState> {
         self.0.lock()
     }
 }

@@ -162,7 +162,7 @@ type Script<Q, A> = Mutex<Box<dyn FnMut(&Q) -> A + Send>>;
 /// once.
 pub(super) struct FakeNet {
     began: Instant,
-    script: Script<Try, Answer>,
+    script: Script<Try, AttemptResult>,
     tries: Mutex<Vec<Try>>,
     under_way: Arc<AtomicUsize>,
 }
@@ -179,15 +179,15 @@ pub(super) struct Try {
 
 /// What an attempt comes to.
 #[derive(Debug, Clone)]
-pub(super) struct Answer {
+pub(super) struct AttemptResult {
     verdict: ProbeOutcome,
     output: String,
     takes: Duration,
     stalls: Duration,
 }
 
-pub(super) fn answers(verdict: ProbeOutcome, output: &str) -> Answer {
-    Answer {
+pub(super) fn answers(verdict: ProbeOutcome, output: &str) -> AttemptResult {
+    AttemptResult {
         verdict,
         output: output.into(),
         takes: Duration::ZERO,
@@ -195,11 +195,11 @@ pub(super) fn answers(verdict: ProbeOutcome, output: &str) -> Answer {
     }
 }
 
-pub(super) fn passes() -> Answer {
+pub(super) fn passes() -> AttemptResult {
     answers(ProbeOutcome::Passed, "ok")
 }
 
-pub(super) fn fails() -> Answer {
+pub(super) fn fails() -> AttemptResult {
     answers(
         ProbeOutcome::Failed,
         "HTTP probe failed with statuscode: 500",
@@ -207,11 +207,11 @@ pub(super) fn fails() -> Answer {
 }
 
 /// There is no answer.
-pub(super) fn hangs() -> Answer {
+pub(super) fn hangs() -> AttemptResult {
     passes().after(1e9)
 }
 
-impl Answer {
+impl AttemptResult {
     /// The same, after so many seconds.
     pub(super) fn after(self, seconds: f64) -> Self {
         let takes = Duration::from_secs_f64(seconds);
@@ -236,13 +236,13 @@ impl FakeNet {
     }
 
     /// From now on attempts are answered by this script.
-    pub(super) fn on(&self, script: impl FnMut(&Try) -> Answer + Send + 'static) {
+    pub(super) fn on(&self, script: impl FnMut(&Try) -> AttemptResult + Send + 'static) {
         *self.script.lock() = Box::new(script);
     }
 
     /// From now on attempts are answered like this, one after the other, and then all pass.
-    pub(super) fn play(&self, answers: impl IntoIterator<Item = Answer>) {
-        let mut answers: Vec<Answer> = answers.into_iter().collect();
+    pub(super) fn play(&self, answers: impl IntoIterator<Item = AttemptResult>) {
+        let mut answers: Vec<AttemptResult> = answers.into_iter().collect();
         answers.reverse();
         self.on(move |_| answers.pop().unwrap_or_else(passes));
     }

@@ -110,9 +110,9 @@ mod tests {
     }
 
     #[derive(Default)]
-    struct Seen(Mutex<Vec<(&'static str, Result<(), CriErrorKind>)>>);
+    struct SeenCalls(Mutex<Vec<(&'static str, Result<(), CriErrorKind>)>>);
 
-    impl CallObserver for Seen {
+    impl CallObserver for SeenCalls {
         fn call_ended(&self, call: &'static str, _: Duration, outcome: Result<(), CriErrorKind>) {
             self.0.lock().unwrap().push((call, outcome));
         }
@@ -120,7 +120,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_call_that_hangs_ends_at_its_deadline_and_each_is_observed() {
-        let seen = Arc::new(Seen::default());
+        let seen = Arc::new(SeenCalls::default());
         let inside = InProcess {
             service: Arc::new(Hangs),
             timeouts: Timeouts {
