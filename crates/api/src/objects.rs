@@ -12,15 +12,15 @@ use std::{
 pub use references::references;
 
 /// Keys and contents.
-pub type Data = BTreeMap<Box<str>, Arc<[u8]>>;
+pub type ObjectData = BTreeMap<Box<str>, Arc<[u8]>>;
 
 /// A ConfigMap.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct ConfigMap {
     /// `data`: texts. Environment variables know these alone.
-    pub data: Data,
+    pub data: ObjectData,
     /// `binaryData`, decoded. No key is in both.
-    pub binary_data: Data,
+    pub binary_data: ObjectData,
 }
 
 /// A Secret.
@@ -29,7 +29,7 @@ pub struct Secret {
     /// `type`, such as `kubernetes.io/dockerconfigjson`.
     pub kind: Box<str>,
     /// `data`, decoded.
-    pub data: Data,
+    pub data: ObjectData,
 }
 
 /// Which token of a pod: the name of the projected volume and the `path` of the token in it.

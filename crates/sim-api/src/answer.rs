@@ -26,7 +26,7 @@ use crate::{
     request::{Request, Verb},
     respond::{self, Body},
     route::{Route, Target, route},
-    state::Shared,
+    state::ServerState,
     table,
     user::User,
     verb::{self, Reply, Watch},
@@ -63,7 +63,7 @@ impl std::error::Error for ConnectionCut {}
 
 /// Handles a request.
 pub(crate) async fn answer(
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     client: Arc<Client>,
     mut request: HttpRequest<Incoming>,
 ) -> Result<Response<Body>, ConnectionCut> {
@@ -102,7 +102,7 @@ pub(crate) async fn answer(
 
 /// A request for objects, with user and target.
 struct ObjectRequest<'a> {
-    shared: &'a Arc<Shared>,
+    shared: &'a Arc<ServerState>,
     client: &'a Client,
     parts: &'a Parts,
     upgrade: OnUpgrade,
@@ -381,7 +381,7 @@ impl ObjectRequest<'_> {
 }
 
 fn record(
-    shared: &Shared,
+    shared: &ServerState,
     parts: &Parts,
     about: Option<(&'static str, &Target)>,
     user: &User,
@@ -419,7 +419,7 @@ fn record(
 }
 
 fn error_response(
-    shared: &Shared,
+    shared: &ServerState,
     parts: &Parts,
     user: &str,
     error: &StatusError,
@@ -439,7 +439,7 @@ fn header(parts: &Parts, name: header::HeaderName) -> &str {
 }
 
 /// Authenticates by token or certificate; otherwise the user is anonymous.
-fn user(shared: &Shared, client: &Client, parts: &Parts) -> Result<User, StatusError> {
+fn user(shared: &ServerState, client: &Client, parts: &Parts) -> Result<User, StatusError> {
     let bearer = header(parts, header::AUTHORIZATION).split_once(' ');
     if let Some((_, token)) = bearer.filter(|(kind, _)| kind.eq_ignore_ascii_case("bearer")) {
         let audiences = shared.config().audiences;

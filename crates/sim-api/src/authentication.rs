@@ -1,7 +1,7 @@
 //! Authentication by token, with audiences. Source of rules and texts: upstream's authenticators of service
 //! account tokens (`pkg/serviceaccount`) and of tokens without audiences.
 
-use crate::{service_account, state::Shared, user::User};
+use crate::{service_account, state::ServerState, user::User};
 
 /// The user of a token.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ const INVALID: &str = "invalid bearer token";
 /// The user of a token that must be valid for one of these audiences; the error is that of a token
 /// review.
 pub(crate) fn of_token(
-    shared: &Shared,
+    shared: &ServerState,
     token: &str,
     asked: &[String],
 ) -> Result<Authenticated, String> {

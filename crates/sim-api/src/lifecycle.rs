@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use self::pod_gc::PodGc;
-use crate::{clock, meta, state::Shared, store::Store, strategy::NOT_READY};
+use crate::{clock, meta, state::ServerState, store::Store, strategy::NOT_READY};
 
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
@@ -37,7 +37,7 @@ const MONITOR_PERIOD: Duration = Duration::from_secs(5);
 type Leases = BTreeMap<String, (Timestamp, Timestamp)>;
 
 /// Reconciles the taints and conditions of all nodes: when a node changes, and periodically.
-pub(crate) async fn run(shared: Arc<Shared>) {
+pub(crate) async fn run(shared: Arc<ServerState>) {
     let mut changes = shared.changes();
     let mut pod_gc = PodGc::default();
     let mut leases = Leases::new();

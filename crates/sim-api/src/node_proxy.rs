@@ -12,7 +12,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 
-use crate::{StatusError, meta, request::Request, respond::Body, state::Shared};
+use crate::{StatusError, meta, request::Request, respond::Body, state::ServerState};
 
 /// Options of a pod's log that are passed to the node.
 const LOG_OPTIONS: [&str; 8] = [
@@ -28,7 +28,7 @@ const LOG_OPTIONS: [&str; 8] = [
 
 /// Passes on the node's response.
 pub(crate) async fn get(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServerState>,
     request: &Request,
 ) -> Result<Response<Body>, StatusError> {
     let (node, path) = match request.kind().storage {
@@ -51,7 +51,7 @@ pub(crate) async fn get(
 }
 
 /// The pod of a request.
-fn pod(shared: &Shared, request: &Request) -> Result<Arc<Value>, StatusError> {
+fn pod(shared: &ServerState, request: &Request) -> Result<Arc<Value>, StatusError> {
     let target = &request.target;
     let pod = shared.with_store(|store| {
         store
@@ -72,7 +72,7 @@ fn node_of(pod: &Value) -> Result<String, StatusError> {
 }
 
 /// The node of a container's log, and the path on that node.
-fn log_path(shared: &Shared, request: &Request) -> Result<(String, String), StatusError> {
+fn log_path(shared: &ServerState, request: &Request) -> Result<(String, String), StatusError> {
     let (target, query) = (&request.target, &request.query);
     let pod = pod(shared, request)?;
     let container = container(&pod, query.text("container"))?;
@@ -134,7 +134,12 @@ fn container(pod: &Value, asked: &str) -> Result<String, StatusError> {
     }
 }
 
-async fn send(shared: &Shared, host: &str, port: u16, path: &str) -> io::Result<Response<Body>> {
+async fn send(
+    shared: &ServerState,
+    host: &str,
+    port: u16,
+    path: &str,
+) -> io::Result<Response<Body>> {
     let stream = dial::connect(shared, host, port).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
         .await

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::{StatusError, authentication, meta, request::Request, state::Shared, user::User};
+use crate::{StatusError, authentication, meta, request::Request, state::ServerState, user::User};
 
 /// Performs a review.
 pub(crate) fn create(
-    shared: &Shared,
+    shared: &ServerState,
     request: &Request,
     mut review: Value,
 ) -> Result<Value, StatusError> {
@@ -29,7 +29,7 @@ pub(crate) fn create(
     Ok(review)
 }
 
-fn token(shared: &Shared, review: &Value) -> Result<Value, StatusError> {
+fn token(shared: &ServerState, review: &Value) -> Result<Value, StatusError> {
     let token = meta::text(review, "/spec/token");
     if token.is_empty() {
         let message = "token is required for TokenReview in authentication";
@@ -64,7 +64,7 @@ fn asked_user(review: &Value) -> User {
     }
 }
 
-fn access(shared: &Shared, user: &User, review: &Value) -> Value {
+fn access(shared: &ServerState, user: &User, review: &Value) -> Value {
     let (verb, resource) = match review.pointer("/spec/resourceAttributes") {
         Some(attributes) if !attributes.is_null() => {
             let plural = meta::text(attributes, "/resource");

@@ -6,10 +6,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Value, json};
 
-use crate::{Kind, clock, meta, state::Shared, store::Store, subresource::bind_pod};
+use crate::{Kind, clock, meta, state::ServerState, store::Store, subresource::bind_pod};
 
 /// Binds new pods, and pending ones when nodes change.
-pub(crate) async fn run(shared: Arc<Shared>) {
+pub(crate) async fn run(shared: Arc<ServerState>) {
     let mut changes = shared.changes();
     let mut position = 0;
     loop {
@@ -40,7 +40,7 @@ fn scheduling_changed_since(store: &Store, position: u64) -> bool {
     })
 }
 
-fn schedule(shared: &Shared, store: &mut Store) {
+fn schedule(shared: &ServerState, store: &mut Store) {
     let pods = store.list("pods", None);
     let nodes = store.list("nodes", None);
     let mut loads: BTreeMap<String, usize> = BTreeMap::new();
@@ -127,7 +127,7 @@ fn tolerates(toleration: &Value, taint: &Value) -> bool {
     effect_fits && key_fits && value_fits && key_is_said
 }
 
-fn record_event(shared: &Shared, store: &mut Store, pod: &Value, node: &str) {
+fn record_event(shared: &ServerState, store: &mut Store, pod: &Value, node: &str) {
     let now = shared.clock.now();
     let (namespace, name) = (meta::namespace(pod), meta::name(pod));
     let mut dice = shared.dice();
@@ -159,7 +159,7 @@ fn record_event(shared: &Shared, store: &mut Store, pod: &Value, node: &str) {
     );
 }
 
-fn set_unschedulable(shared: &Shared, store: &mut Store, pod: &Value, message: &str) {
+fn set_unschedulable(shared: &ServerState, store: &mut Store, pod: &Value, message: &str) {
     let mut conditions = meta::entries(pod, "/status/conditions").to_vec();
     let said = conditions
         .iter()

@@ -18,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::{
     answer::{Client, answer},
     authority,
-    state::Shared,
+    state::ServerState,
 };
 
 /// Time between two attempts to bind a port that is still in use.
@@ -26,7 +26,7 @@ const REBIND: Duration = Duration::from_millis(50);
 
 /// Serves until it is dropped.
 pub(crate) async fn serve(
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     mut inbox: mpsc::UnboundedReceiver<DuplexStream>,
@@ -85,7 +85,7 @@ async fn rebind(address: SocketAddr) -> Option<TcpListener> {
     }
 }
 
-async fn connection<I>(shared: Arc<Shared>, stream: I, tls: Option<TlsAcceptor>)
+async fn connection<I>(shared: Arc<ServerState>, stream: I, tls: Option<TlsAcceptor>)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -115,7 +115,7 @@ where
     }
 }
 
-async fn requests<I>(shared: &Arc<Shared>, stream: I, client: &Arc<Client>)
+async fn requests<I>(shared: &Arc<ServerState>, stream: I, client: &Arc<Client>)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {

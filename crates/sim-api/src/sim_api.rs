@@ -15,7 +15,7 @@ use crate::{
     authority::{Authority, AuthorityError},
     clock::Clock,
     lifecycle, meta, scheduler, serve,
-    state::Shared,
+    state::ServerState,
     strategy,
 };
 
@@ -39,7 +39,7 @@ pub enum StartError {
 
 /// A running API server. It stops when this is dropped.
 pub struct SimApi {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     address: SocketAddr,
     tls: bool,
     tasks: Vec<JoinHandle<()>>,
@@ -73,7 +73,7 @@ impl SimApi {
             None
         };
         let tls = config.tls;
-        let shared = Arc::new(Shared::new(config, authority));
+        let shared = Arc::new(ServerState::new(config, authority));
         create_initial_objects(&shared, address);
         let (inbox, received) = mpsc::unbounded_channel();
         let tasks = vec![
@@ -212,7 +212,7 @@ fn server_names(address: SocketAddr, more: &[String]) -> Vec<String> {
 }
 
 /// Creates the objects that every cluster has.
-fn create_initial_objects(shared: &Shared, address: SocketAddr) {
+fn create_initial_objects(shared: &ServerState, address: SocketAddr) {
     let now = shared.clock.now();
     shared.with_store(|store| {
         let mut dice = shared.dice();

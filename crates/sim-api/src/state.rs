@@ -28,7 +28,7 @@ pub enum PodCache {
 }
 
 /// The server's state. Locks are taken in the order of the fields and never held across an await.
-pub(crate) struct Shared {
+pub(crate) struct ServerState {
     config: Mutex<SimApiConfig>,
     store: Mutex<Store>,
     dice: Mutex<Dice>,
@@ -45,7 +45,7 @@ pub(crate) struct Shared {
     changed: watch::Sender<u64>,
 }
 
-impl Shared {
+impl ServerState {
     pub(crate) fn new(config: SimApiConfig, authority: Authority) -> Self {
         let store = Store::new(config.remembered_changes);
         Self {

@@ -15,8 +15,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
-    Kind, SimApiConfig, StatusError, dice::Dice, meta, state::Shared, status_error::FieldError,
-    store::Store, user::User,
+    Kind, SimApiConfig, StatusError, dice::Dice, meta, state::ServerState,
+    status_error::FieldError, store::Store, user::User,
 };
 
 pub(crate) use self::{
@@ -61,7 +61,7 @@ pub(crate) fn before_create(
 
 /// Effects of a creation.
 pub(crate) fn after_create(
-    shared: &Shared,
+    shared: &ServerState,
     kind: &'static Kind,
     object: &Value,
     store: &mut Store,
@@ -142,7 +142,7 @@ fn immutable(kind: &Kind, old: &Value, new: &Value) -> Result<(), StatusError> {
 }
 
 /// Effects of an update.
-pub(crate) fn after_update(shared: &Shared, kind: &Kind, object: &Value, store: &mut Store) {
+pub(crate) fn after_update(shared: &ServerState, kind: &Kind, object: &Value, store: &mut Store) {
     if kind.is("certificatesigningrequests") {
         certificate::sign(shared, object, store);
     }

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use crate::{
     Kind, StatusError, meta,
     request::Request,
-    state::Shared,
+    state::ServerState,
     store::Store,
     strategy,
     verb::{DeleteOptions, delete_object},
 };
 
 /// Handles the creation of a subresource.
-pub(crate) fn create(shared: &Shared, request: &Request) -> Result<Value, StatusError> {
+pub(crate) fn create(shared: &ServerState, request: &Request) -> Result<Value, StatusError> {
     match (request.kind().storage, request.target.subresource()) {
         ("pods", "binding") => bind(shared, request),
         ("pods", "eviction") => evict(shared, request),
@@ -31,7 +31,7 @@ fn success() -> Value {
     })
 }
 
-fn bind(shared: &Shared, request: &Request) -> Result<Value, StatusError> {
+fn bind(shared: &ServerState, request: &Request) -> Result<Value, StatusError> {
     let binding = request.object("v1", "Binding")?;
     let node = meta::text(&binding, "/target/name");
     if node.is_empty() {
@@ -51,7 +51,7 @@ fn bind(shared: &Shared, request: &Request) -> Result<Value, StatusError> {
 
 /// Binds a pod, given by kind, namespace and name, to a node.
 pub(crate) fn bind_pod(
-    shared: &Shared,
+    shared: &ServerState,
     store: &mut Store,
     (kind, namespace, name): (&Kind, &str, &str),
     node: &str,
@@ -71,7 +71,7 @@ pub(crate) fn bind_pod(
     Ok(())
 }
 
-fn evict(shared: &Shared, request: &Request) -> Result<Value, StatusError> {
+fn evict(shared: &ServerState, request: &Request) -> Result<Value, StatusError> {
     let eviction = request.object("", "Eviction")?;
     let mut options = DeleteOptions::default();
     if let Some(wanted) = eviction.get("deleteOptions") {

@@ -14,7 +14,7 @@ use crate::{
     StatusError, event_conversion,
     request::{Request, Verb},
     selection::Selection,
-    state::Shared,
+    state::ServerState,
 };
 
 pub(crate) use self::{
@@ -47,7 +47,7 @@ impl Reply {
 }
 
 /// Executes a request; streaming subresources are handled elsewhere.
-pub(crate) fn answer(shared: &Shared, request: &Request) -> Result<Reply, StatusError> {
+pub(crate) fn answer(shared: &ServerState, request: &Request) -> Result<Reply, StatusError> {
     let kind = request.kind();
     if kind.is_review && request.verb != Verb::Create {
         return Err(StatusError::method_not_allowed());
@@ -67,7 +67,7 @@ pub(crate) fn answer(shared: &Shared, request: &Request) -> Result<Reply, Status
     }
 }
 
-fn get(shared: &Shared, request: &Request) -> Result<Reply, StatusError> {
+fn get(shared: &ServerState, request: &Request) -> Result<Reply, StatusError> {
     let target = &request.target;
     if !["", "status", "approval", "ephemeralcontainers"].contains(&target.subresource()) {
         return Err(StatusError::method_not_allowed());

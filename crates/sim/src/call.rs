@@ -10,7 +10,7 @@ use crate::{
     CallOutcome, EntryKind, Sim, Subject,
     fault::Moment,
     sim::Wait,
-    state::{RuntimeError, State},
+    state::{RuntimeError, SimState},
 };
 
 /// The calls that emit events before their response.
@@ -29,7 +29,7 @@ impl Sim {
         &self,
         subject: Subject,
         request: C,
-        effect: impl FnOnce(&mut State, &C) -> Result<C::Response, RuntimeError> + Send,
+        effect: impl FnOnce(&mut SimState, &C) -> Result<C::Response, RuntimeError> + Send,
     ) -> CriResult<C::Response> {
         let effect = |request| async move { self.with(|state| effect(state, &request)) };
         self.call(subject, request, effect).await

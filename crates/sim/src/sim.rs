@@ -6,7 +6,7 @@ use parking_lot::{Mutex, MutexGuard};
 use rubelet_cri::{ImageService, RuntimeService, Timeouts};
 use tokio::{sync::watch, time::sleep_until};
 
-use crate::{Entry, Oracle, state::State};
+use crate::{Entry, Oracle, state::SimState};
 
 /// A model runtime. Clones are the same runtime.
 #[derive(Clone)]
@@ -14,7 +14,7 @@ pub struct Sim(Arc<SimParts>);
 
 struct SimParts {
     timeouts: Timeouts,
-    state: Mutex<State>,
+    state: Mutex<SimState>,
     /// Notified whenever the state changes for another reason than time.
     changed: watch::Sender<()>,
 }
@@ -46,7 +46,7 @@ impl Sim {
     pub fn with_timeouts(timeouts: Timeouts) -> Self {
         Self(Arc::new(SimParts {
             timeouts,
-            state: Mutex::new(State::new()),
+            state: Mutex::new(SimState::new()),
             changed: watch::Sender::new(()),
         }))
     }
@@ -80,19 +80,19 @@ impl Sim {
     }
 
     /// Changes the state, and wakes tasks that wait for a change.
-    pub(crate) fn with<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+    pub(crate) fn with<R>(&self, change: impl FnOnce(&mut SimState) -> R) -> R {
         let result = change(&mut self.state());
         self.0.changed.send_replace(());
         result
     }
 
     /// Reads the state, without waking anybody.
-    pub(crate) fn look<R>(&self, read: impl FnOnce(&mut State) -> R) -> R {
+    pub(crate) fn look<R>(&self, read: impl FnOnce(&mut SimState) -> R) -> R {
         read(&mut self.state())
     }
 
     /// Waits until `condition` is done.
-    pub(crate) async fn wait<T>(&self, mut condition: impl FnMut(&mut State) -> Wait<T>) -> T {
+    pub(crate) async fn wait<T>(&self, mut condition: impl FnMut(&mut SimState) -> Wait<T>) -> T {
         let mut changed = self.0.changed.subscribe();
         loop {
             let until = match self.look(&mut condition) {
@@ -117,7 +117,7 @@ impl Sim {
     }
 
     /// The state, after all exits that are due by now.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SimState> {
         let mut state = self.0.state.lock();
         state.process_due_exits();
         state

@@ -28,7 +28,7 @@ use crate::{
     fault::Faults,
 };
 
-pub(crate) struct State {
+pub(crate) struct SimState {
     pub(crate) clock: Clock,
     pub(crate) sandboxes: BTreeMap<String, Sandbox>,
     pub(crate) containers: BTreeMap<String, Container>,
@@ -116,7 +116,7 @@ impl RuntimeError {
     }
 }
 
-impl State {
+impl SimState {
     pub(crate) fn new() -> Self {
         Self {
             clock: Clock::new(),

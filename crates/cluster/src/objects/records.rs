@@ -7,7 +7,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
 use rubelet_api::{
     container::ObjectKind,
-    objects::{ConfigMap, Data, Secret},
+    objects::{ConfigMap, ObjectData, Secret},
 };
 use rubelet_store::{Migration, Stored};
 use serde::{Deserialize, Serialize};
@@ -143,14 +143,14 @@ impl ObjectRecord {
     }
 }
 
-fn encoded(data: &Data) -> Encoded {
+fn encoded(data: &ObjectData) -> Encoded {
     let entries = data.iter();
     entries
         .map(|(key, bytes)| (key.clone(), STANDARD.encode(bytes)))
         .collect()
 }
 
-fn decoded(data: Encoded) -> Option<Data> {
+fn decoded(data: Encoded) -> Option<ObjectData> {
     let entries = data.into_iter();
     entries
         .map(|(key, text)| Some((key, STANDARD.decode(text).ok()?.into())))

@@ -7,7 +7,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
 use rubelet_api::{
     container::ObjectKind,
-    objects::{ConfigMap, Data, Secret},
+    objects::{ConfigMap, ObjectData, Secret},
 };
 use rubelet_node_state::objects::ServiceAccount;
 use serde::Deserialize;
@@ -179,7 +179,7 @@ pub(super) fn runtime_class(wire: WireObject) -> (Key, Option<Box<str>>) {
     (key, handler)
 }
 
-fn texts(data: BTreeMap<Box<str>, Box<str>>) -> Data {
+fn texts(data: BTreeMap<Box<str>, Box<str>>) -> ObjectData {
     let entries = data.into_iter();
     entries
         .map(|(key, text)| (key, text.as_bytes().into()))
@@ -187,7 +187,7 @@ fn texts(data: BTreeMap<Box<str>, Box<str>>) -> Data {
 }
 
 /// The API server takes no key that is not base64.
-fn decoded(data: BTreeMap<Box<str>, Box<str>>) -> Data {
+fn decoded(data: BTreeMap<Box<str>, Box<str>>) -> ObjectData {
     let entries = data.into_iter();
     entries
         .filter_map(|(key, text)| {

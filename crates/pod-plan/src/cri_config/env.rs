@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rubelet_api::{
     container::{Container, EnvFrom, EnvValue, FieldPath, FileKeyRef, KeyRef, ObjectKind},
     downward::{self, Allocatable, NoSuchContainer},
-    objects::{Data, PodObjects},
+    objects::{ObjectData, PodObjects},
     pod::Pod,
 };
 
@@ -159,7 +159,7 @@ fn set(values: &mut Vec<(String, String)>, name: &str, value: String) {
 }
 
 /// The `data` of an object, without `binaryData`.
-fn data<'a>(kind: ObjectKind, name: &str, objects: &'a PodObjects) -> Option<&'a Data> {
+fn data<'a>(kind: ObjectKind, name: &str, objects: &'a PodObjects) -> Option<&'a ObjectData> {
     match kind {
         ObjectKind::ConfigMap => objects.config_maps.get(name).map(|object| &object.data),
         ObjectKind::Secret => objects.secrets.get(name).map(|object| &object.data),

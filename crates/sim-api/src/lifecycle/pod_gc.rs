@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
     Kind, meta,
-    state::Shared,
+    state::ServerState,
     store::Store,
     user::User,
     verb::{DeleteOptions, delete_object},
@@ -19,7 +19,7 @@ pub(super) struct PodGc(BTreeMap<String, Duration>);
 
 impl PodGc {
     /// Finds missing nodes, and removes the pods of nodes that have been missing for long enough.
-    pub(super) fn reconcile(&mut self, shared: &Shared, store: &mut Store) {
+    pub(super) fn reconcile(&mut self, shared: &ServerState, store: &mut Store) {
         let now = shared.clock.elapsed();
         let pods = store.list("pods", None);
         let of_gone: Vec<_> = pods

@@ -14,7 +14,7 @@ use crate::{
     Kind, StatusError,
     authority::{self, Identity},
     base64, meta,
-    state::Shared,
+    state::ServerState,
     user::User,
 };
 
@@ -22,7 +22,7 @@ use crate::{
 pub(super) const CONNECT: Duration = Duration::from_secs(10);
 
 /// Address of a node's server.
-pub(super) fn address(shared: &Shared, node: &str) -> Result<(String, u16), StatusError> {
+pub(super) fn address(shared: &ServerState, node: &str) -> Result<(String, u16), StatusError> {
     let kind = Kind::of("nodes").expect("it is in the table");
     let found = shared.with_store(|store| store.get("nodes", "", node).cloned());
     let found = found.ok_or_else(|| StatusError::not_found(kind, node))?;
@@ -49,7 +49,7 @@ pub(super) fn address(shared: &Shared, node: &str) -> Result<(String, u16), Stat
 
 /// Connects as the API server does, with its client certificate.
 pub(super) async fn connect(
-    shared: &Shared,
+    shared: &ServerState,
     host: &str,
     port: u16,
 ) -> io::Result<TlsStream<TcpStream>> {
@@ -65,7 +65,7 @@ pub(super) async fn connect(
 
 /// Uses the certificate of an administrator; accepts any certificate of the node, like an API
 /// server without a CA for them.
-fn node_client_config(shared: &Shared) -> Result<ClientConfig, String> {
+fn node_client_config(shared: &ServerState) -> Result<ClientConfig, String> {
     let user = User::new("kube-apiserver-kubelet-client", &["system:masters"]);
     let hour = Duration::from_secs(3600);
     let identity = shared.authority.client(&user, shared.clock.now(), hour);

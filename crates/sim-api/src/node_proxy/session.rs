@@ -22,7 +22,7 @@ use crate::{
     query::{Query, encode},
     request::Request,
     respond::{self, Body},
-    state::Shared,
+    state::ServerState,
 };
 
 /// Copies bytes in both directions; run after the response is sent.
@@ -41,7 +41,7 @@ pub(crate) fn is_session(subresource: &str) -> bool {
 
 /// Opens a session with the pod's node. An error of the node is passed on, without a session.
 pub(crate) async fn open(
-    shared: &Shared,
+    shared: &ServerState,
     request: &Request,
     parts: &Parts,
     client: OnUpgrade,
@@ -138,7 +138,7 @@ fn is_upgrade(headers: &HeaderMap) -> bool {
         && values(headers, header::CONNECTION).any(|word| word.eq_ignore_ascii_case("upgrade"))
 }
 
-fn needs_translation(shared: &Shared, node: &str, headers: &HeaderMap) -> bool {
+fn needs_translation(shared: &ServerState, node: &str, headers: &HeaderMap) -> bool {
     let is_websocket =
         values(headers, header::UPGRADE).any(|word| word.eq_ignore_ascii_case("websocket"));
     let is_new = values(headers, header::SEC_WEBSOCKET_PROTOCOL)
@@ -164,7 +164,7 @@ fn values(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item =
 
 /// Sends the client's request to the node with the client's headers.
 async fn send(
-    shared: &Shared,
+    shared: &ServerState,
     (host, port): (&str, u16),
     path: &str,
     request: &Request,

@@ -10,7 +10,7 @@ use crate::{
     Approval, Kind, StatusError,
     authority::{self, Purpose, Subject},
     base64, clock, meta,
-    state::Shared,
+    state::ServerState,
     status_error::FieldError,
     store::Store,
 };
@@ -128,7 +128,7 @@ fn request(object: &Value) -> Option<Vec<u8>> {
 }
 
 /// Signs an approved request that is not signed yet, or records why that fails.
-pub(super) fn sign(shared: &Shared, object: &Value, store: &mut Store) {
+pub(super) fn sign(shared: &ServerState, object: &Value, store: &mut Store) {
     let is_open = meta::text(object, "/status/certificate").is_empty() && !has(object, "Failed");
     if !has(object, "Approved") || has(object, "Denied") || !is_open {
         return;

@@ -5,8 +5,8 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::{
-    Kind, StatusError, clock, meta, request::Request, service_account::TokenSpec, state::Shared,
-    status_error::FieldError, store::Store,
+    Kind, StatusError, clock, meta, request::Request, service_account::TokenSpec,
+    state::ServerState, status_error::FieldError, store::Store,
 };
 
 /// Minimum, maximum and default lifetime of a token, in seconds.
@@ -38,7 +38,7 @@ const TOKEN_REQUEST: Kind = Kind {
     creates_on_update: false,
 };
 
-pub(super) fn create(shared: &Shared, request: &Request) -> Result<Value, StatusError> {
+pub(super) fn create(shared: &ServerState, request: &Request) -> Result<Value, StatusError> {
     let mut wanted = request.object("authentication.k8s.io/v1", "TokenRequest")?;
     let (kind, target) = (request.kind(), &request.target);
     let (namespace, name) = (target.namespace(), target.name());
@@ -150,7 +150,7 @@ fn check_life(seconds: i64) -> Result<(), StatusError> {
 /// A node gets tokens for pods that run on it, and for an audience that the pod names or that the node is
 /// granted.
 fn check_node(
-    shared: &Shared,
+    shared: &ServerState,
     store: &Store,
     (kind, namespace, account): (&Kind, &str, &str),
     wanted: &Value,

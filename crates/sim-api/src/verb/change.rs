@@ -5,14 +5,14 @@ use serde_json::Value;
 use crate::{
     Kind, StatusError, event_conversion, meta,
     request::Request,
-    state::Shared,
+    state::ServerState,
     status_error::FieldError,
     strategy::{self, Context},
 };
 
 /// Changes an object; `mutate` receives it as the client sees it and returns the new one.
 pub(super) fn change(
-    shared: &Shared,
+    shared: &ServerState,
     request: &Request,
     mutate: impl FnOnce(&Value) -> Result<Value, StatusError>,
 ) -> Result<Value, StatusError> {

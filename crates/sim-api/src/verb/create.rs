@@ -6,13 +6,13 @@ use crate::{
     StatusError, clock, event_conversion, meta,
     request::Request,
     review,
-    state::Shared,
+    state::ServerState,
     store::Store,
     strategy::{self, Context},
     subresource,
 };
 
-pub(super) fn create(shared: &Shared, request: &Request) -> Result<Value, StatusError> {
+pub(super) fn create(shared: &ServerState, request: &Request) -> Result<Value, StatusError> {
     let (kind, target) = (request.kind(), &request.target);
     if target.subresource.is_some() {
         return subresource::create(shared, request);
@@ -32,7 +32,7 @@ const LONGEST_BASE: usize = 58;
 
 /// Creates an object, given in its stored form; returns it in the request's kind.
 pub(super) fn create_object(
-    shared: &Shared,
+    shared: &ServerState,
     request: &Request,
     mut object: Value,
 ) -> Result<Value, StatusError> {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Kind, StatusError, clock, event_conversion, meta, request::Request, selection::Selection,
-    state::Shared, store::Store, strategy, user::User,
+    state::ServerState, store::Store, strategy, user::User,
 };
 
 /// Options of a deletion.
@@ -48,7 +48,7 @@ impl DeleteOptions {
     }
 }
 
-pub(super) fn delete(shared: &Shared, request: &Request) -> Result<Value, StatusError> {
+pub(super) fn delete(shared: &ServerState, request: &Request) -> Result<Value, StatusError> {
     let target = &request.target;
     if target.subresource.is_some() {
         return Err(StatusError::method_not_allowed());
@@ -60,7 +60,10 @@ pub(super) fn delete(shared: &Shared, request: &Request) -> Result<Value, Status
     })
 }
 
-pub(super) fn delete_collection(shared: &Shared, request: &Request) -> Result<Value, StatusError> {
+pub(super) fn delete_collection(
+    shared: &ServerState,
+    request: &Request,
+) -> Result<Value, StatusError> {
     let (kind, options) = (request.kind(), DeleteOptions::read(request)?);
     let selection = Selection::read(&request.target, &request.query)?;
     shared.with_store(|store| {
@@ -82,7 +85,7 @@ pub(super) fn delete_collection(shared: &Shared, request: &Request) -> Result<Va
 
 /// Deletes one object, given by kind, namespace and name, or starts its graceful deletion.
 pub(crate) fn delete_object(
-    shared: &Shared,
+    shared: &ServerState,
     store: &mut Store,
     user: &User,
     (kind, namespace, name): (&'static Kind, &str, &str),
@@ -243,7 +246,7 @@ fn grace(pod: &Value, options: &DeleteOptions, now: Timestamp) -> Wait {
 }
 
 /// Checks that a node removes a pod only after all its containers have terminated.
-fn check_removal(shared: &Shared, user: &User, pod: &Value) {
+fn check_removal(shared: &ServerState, user: &User, pod: &Value) {
     if user.node_name().is_none() {
         return;
     }
@@ -273,7 +276,7 @@ fn check_removal(shared: &Shared, user: &User, pod: &Value) {
 
 /// Deletes the objects in a namespace, then the namespace if it is empty.
 fn empty(
-    shared: &Shared,
+    shared: &ServerState,
     store: &mut Store,
     user: &User,
     namespace: &str,

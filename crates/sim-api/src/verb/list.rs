@@ -8,7 +8,7 @@ use crate::{
     StatusError, base64, event_conversion,
     request::Request,
     selection::Selection,
-    state::Shared,
+    state::ServerState,
     store::{Compacted, Key, Objects},
 };
 
@@ -18,7 +18,7 @@ struct Continue {
     after: Key,
 }
 
-pub(super) fn list(shared: &Shared, request: &Request) -> Result<Value, StatusError> {
+pub(super) fn list(shared: &ServerState, request: &Request) -> Result<Value, StatusError> {
     let (kind, query) = (request.kind(), &request.query);
     let selection = Selection::read(&request.target, query)?;
     let next = match query.text("continue") {

@@ -1,9 +1,9 @@
 //! Patches of objects.
 
 use super::{Reply, change::change};
-use crate::{StatusError, patch::patched, request::Request, state::Shared};
+use crate::{StatusError, patch::patched, request::Request, state::ServerState};
 
-pub(super) fn patch(shared: &Shared, request: &Request) -> Result<Reply, StatusError> {
+pub(super) fn patch(shared: &ServerState, request: &Request) -> Result<Reply, StatusError> {
     let target = &request.target;
     if target.name.is_none() || ["binding", "eviction", "log"].contains(&target.subresource()) {
         return Err(StatusError::method_not_allowed());

@@ -2,10 +2,11 @@
 
 use super::{Reply, change::change, create::create_object};
 use crate::{
-    StatusError, event_conversion, meta, request::Request, state::Shared, status_error::FieldError,
+    StatusError, event_conversion, meta, request::Request, state::ServerState,
+    status_error::FieldError,
 };
 
-pub(super) fn update(shared: &Shared, request: &Request) -> Result<Reply, StatusError> {
+pub(super) fn update(shared: &ServerState, request: &Request) -> Result<Reply, StatusError> {
     let (kind, target) = (request.kind(), &request.target);
     if target.name.is_none() || ["binding", "eviction", "log"].contains(&target.subresource()) {
         return Err(StatusError::method_not_allowed());

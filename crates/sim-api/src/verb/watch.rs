@@ -15,7 +15,7 @@ use crate::{
     protobuf,
     request::Request,
     selection::Selection,
-    state::Shared,
+    state::ServerState,
     status_error::FieldError,
     store::{Change, Compacted},
     table,
@@ -41,7 +41,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(super) fn new(
-        shared: &Shared,
+        shared: &ServerState,
         request: &Request,
         selection: Selection,
     ) -> Result<Self, StatusError> {
@@ -99,7 +99,7 @@ impl Watch {
     }
 
     /// Starts the watch.
-    pub(crate) fn begin(self, shared: &Arc<Shared>) -> Watching {
+    pub(crate) fn begin(self, shared: &Arc<ServerState>) -> Watching {
         let now = Instant::now();
         Watching {
             shared: Arc::clone(shared),
@@ -225,7 +225,7 @@ fn check_options(kind: &Kind, request: &Request, streaming: bool) -> Result<(), 
 
 /// An open watch.
 pub(crate) struct Watching {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     changes: watch::Receiver<u64>,
     deadline: Instant,
     next_bookmark: Option<Instant>,

@@ -6,7 +6,7 @@ use rubelet_cri::{CriResult, ImageService, v1};
 use crate::{
     Sim,
     sim::Wait,
-    state::{RuntimeError, State},
+    state::{RuntimeError, SimState},
 };
 
 #[async_trait]
@@ -15,7 +15,7 @@ impl ImageService for Sim {
         &self,
         request: v1::ListImagesRequest,
     ) -> CriResult<v1::ListImagesResponse> {
-        self.call_immediate(self.subject_of(&request), request, State::list_images)
+        self.call_immediate(self.subject_of(&request), request, SimState::list_images)
             .await
     }
 
@@ -23,7 +23,7 @@ impl ImageService for Sim {
         &self,
         request: v1::ImageStatusRequest,
     ) -> CriResult<v1::ImageStatusResponse> {
-        self.call_immediate(self.subject_of(&request), request, State::image_status)
+        self.call_immediate(self.subject_of(&request), request, SimState::image_status)
             .await
     }
 
@@ -52,7 +52,7 @@ impl ImageService for Sim {
         &self,
         request: v1::RemoveImageRequest,
     ) -> CriResult<v1::RemoveImageResponse> {
-        self.call_immediate(self.subject_of(&request), request, State::remove_image)
+        self.call_immediate(self.subject_of(&request), request, SimState::remove_image)
             .await
     }
 
@@ -60,7 +60,7 @@ impl ImageService for Sim {
         &self,
         request: v1::ImageFsInfoRequest,
     ) -> CriResult<v1::ImageFsInfoResponse> {
-        self.call_immediate(self.subject_of(&request), request, State::image_fs_info)
+        self.call_immediate(self.subject_of(&request), request, SimState::image_fs_info)
             .await
     }
 }

@@ -2,12 +2,12 @@
 
 use rubelet_cri::v1;
 
-use crate::{Sim, Subject, state::State};
+use crate::{Sim, Subject, state::SimState};
 
 /// A request that has a subject.
 pub(super) trait HasSubject {
     /// The subject, as far as the runtime knows it when the call arrives.
-    fn subject(&self, state: &State) -> Subject;
+    fn subject(&self, state: &SimState) -> Subject;
 }
 
 impl Sim {
@@ -16,7 +16,7 @@ impl Sim {
     }
 }
 
-fn sandbox(state: &State, id: &str) -> Subject {
+fn sandbox(state: &SimState, id: &str) -> Subject {
     let sandbox = state.sandboxes.get(id);
     Subject {
         pod_uid: sandbox.map(|sandbox| sandbox.metadata.uid.clone()),
@@ -24,7 +24,7 @@ fn sandbox(state: &State, id: &str) -> Subject {
     }
 }
 
-fn container(state: &State, id: &str) -> Subject {
+fn container(state: &SimState, id: &str) -> Subject {
     match state.containers.get(id) {
         None => Subject::id(id),
         Some(container) => Subject {
@@ -39,7 +39,7 @@ fn image(spec: Option<&v1::ImageSpec>) -> Subject {
 }
 
 impl HasSubject for v1::RunPodSandboxRequest {
-    fn subject(&self, _: &State) -> Subject {
+    fn subject(&self, _: &SimState) -> Subject {
         let metadata = self
             .config
             .as_ref()
@@ -49,7 +49,7 @@ impl HasSubject for v1::RunPodSandboxRequest {
 }
 
 impl HasSubject for v1::CreateContainerRequest {
-    fn subject(&self, state: &State) -> Subject {
+    fn subject(&self, state: &SimState) -> Subject {
         let config = self.config.as_ref();
         let metadata = config.and_then(|config| config.metadata.as_ref());
         Subject {
@@ -64,7 +64,7 @@ impl HasSubject for v1::CreateContainerRequest {
 macro_rules! has_subject {
     ($($of:ident by $field:ident: $($request:ident)*;)*) => {
         $($(impl HasSubject for v1::$request {
-            fn subject(&self, state: &State) -> Subject {
+            fn subject(&self, state: &SimState) -> Subject {
                 $of(state, &self.$field)
             }
         })*)*
@@ -83,7 +83,7 @@ has_subject! {
 macro_rules! about_images {
     ($($request:ident)*) => {
         $(impl HasSubject for v1::$request {
-            fn subject(&self, _: &State) -> Subject {
+            fn subject(&self, _: &SimState) -> Subject {
                 image(self.image.as_ref())
             }
         })*
@@ -96,7 +96,7 @@ about_images! { ImageStatusRequest PullImageRequest RemoveImageRequest }
 macro_rules! about_all {
     ($($request:ident)*) => {
         $(impl HasSubject for v1::$request {
-            fn subject(&self, _: &State) -> Subject {
+            fn subject(&self, _: &SimState) -> Subject {
                 Subject::any()
             }
         })*

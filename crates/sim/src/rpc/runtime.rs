@@ -7,17 +7,17 @@ use rubelet_cri::{CriResult, EventStream, RuntimeService, v1};
 use tokio::time::sleep;
 
 use super::{events, exec};
-use crate::{Sim, state::State};
+use crate::{Sim, state::SimState};
 
 #[async_trait]
 impl RuntimeService for Sim {
     async fn version(&self, request: v1::VersionRequest) -> CriResult<v1::VersionResponse> {
-        self.call_immediate(self.subject_of(&request), request, State::version)
+        self.call_immediate(self.subject_of(&request), request, SimState::version)
             .await
     }
 
     async fn status(&self, request: v1::StatusRequest) -> CriResult<v1::StatusResponse> {
-        self.call_immediate(self.subject_of(&request), request, State::status)
+        self.call_immediate(self.subject_of(&request), request, SimState::status)
             .await
     }
 
@@ -25,7 +25,7 @@ impl RuntimeService for Sim {
         &self,
         request: v1::RuntimeConfigRequest,
     ) -> CriResult<v1::RuntimeConfigResponse> {
-        self.call_immediate(self.subject_of(&request), request, State::runtime_config)
+        self.call_immediate(self.subject_of(&request), request, SimState::runtime_config)
             .await
     }
 
@@ -36,7 +36,7 @@ impl RuntimeService for Sim {
         self.call_immediate(
             self.subject_of(&request),
             request,
-            State::update_runtime_config,
+            SimState::update_runtime_config,
         )
         .await
     }
@@ -45,16 +45,24 @@ impl RuntimeService for Sim {
         &self,
         request: v1::RunPodSandboxRequest,
     ) -> CriResult<v1::RunPodSandboxResponse> {
-        self.call_immediate(self.subject_of(&request), request, State::run_pod_sandbox)
-            .await
+        self.call_immediate(
+            self.subject_of(&request),
+            request,
+            SimState::run_pod_sandbox,
+        )
+        .await
     }
 
     async fn stop_pod_sandbox(
         &self,
         request: v1::StopPodSandboxRequest,
     ) -> CriResult<v1::StopPodSandboxResponse> {
-        self.call_immediate(self.subject_of(&request), request, State::stop_pod_sandbox)
-            .await
+        self.call_immediate(
+            self.subject_of(&request),
+            request,
+            SimState::stop_pod_sandbox,
+        )
+        .await
     }
 
     async fn remove_pod_sandbox(
@@ -86,7 +94,7 @@ impl RuntimeService for Sim {
         self.call_immediate(
             self.subject_of(&request),
             request,
-            State::pod_sandbox_status,
+            SimState::pod_sandbox_status,
         )
         .await
     }
@@ -95,24 +103,36 @@ impl RuntimeService for Sim {
         &self,
         request: v1::ListPodSandboxRequest,
     ) -> CriResult<v1::ListPodSandboxResponse> {
-        self.call_immediate(self.subject_of(&request), request, State::list_pod_sandbox)
-            .await
+        self.call_immediate(
+            self.subject_of(&request),
+            request,
+            SimState::list_pod_sandbox,
+        )
+        .await
     }
 
     async fn create_container(
         &self,
         request: v1::CreateContainerRequest,
     ) -> CriResult<v1::CreateContainerResponse> {
-        self.call_immediate(self.subject_of(&request), request, State::create_container)
-            .await
+        self.call_immediate(
+            self.subject_of(&request),
+            request,
+            SimState::create_container,
+        )
+        .await
     }
 
     async fn start_container(
         &self,
         request: v1::StartContainerRequest,
     ) -> CriResult<v1::StartContainerResponse> {
-        self.call_immediate(self.subject_of(&request), request, State::start_container)
-            .await
+        self.call_immediate(
+            self.subject_of(&request),
+            request,
+            SimState::start_container,
+        )
+        .await
     }
 
     async fn stop_container(
@@ -140,24 +160,36 @@ impl RuntimeService for Sim {
         &self,
         request: v1::RemoveContainerRequest,
     ) -> CriResult<v1::RemoveContainerResponse> {
-        self.call_immediate(self.subject_of(&request), request, State::remove_container)
-            .await
+        self.call_immediate(
+            self.subject_of(&request),
+            request,
+            SimState::remove_container,
+        )
+        .await
     }
 
     async fn list_containers(
         &self,
         request: v1::ListContainersRequest,
     ) -> CriResult<v1::ListContainersResponse> {
-        self.call_immediate(self.subject_of(&request), request, State::list_containers)
-            .await
+        self.call_immediate(
+            self.subject_of(&request),
+            request,
+            SimState::list_containers,
+        )
+        .await
     }
 
     async fn container_status(
         &self,
         request: v1::ContainerStatusRequest,
     ) -> CriResult<v1::ContainerStatusResponse> {
-        self.call_immediate(self.subject_of(&request), request, State::container_status)
-            .await
+        self.call_immediate(
+            self.subject_of(&request),
+            request,
+            SimState::container_status,
+        )
+        .await
     }
 
     async fn update_container_resources(
@@ -167,7 +199,7 @@ impl RuntimeService for Sim {
         self.call_immediate(
             self.subject_of(&request),
             request,
-            State::update_container_resources,
+            SimState::update_container_resources,
         )
         .await
     }
@@ -179,7 +211,7 @@ impl RuntimeService for Sim {
         self.call_immediate(
             self.subject_of(&request),
             request,
-            State::reopen_container_log,
+            SimState::reopen_container_log,
         )
         .await
     }
@@ -193,8 +225,12 @@ impl RuntimeService for Sim {
         &self,
         request: v1::ContainerStatsRequest,
     ) -> CriResult<v1::ContainerStatsResponse> {
-        self.call_immediate(self.subject_of(&request), request, State::container_stats)
-            .await
+        self.call_immediate(
+            self.subject_of(&request),
+            request,
+            SimState::container_stats,
+        )
+        .await
     }
 
     async fn list_container_stats(
@@ -204,7 +240,7 @@ impl RuntimeService for Sim {
         self.call_immediate(
             self.subject_of(&request),
             request,
-            State::list_container_stats,
+            SimState::list_container_stats,
         )
         .await
     }

@@ -7,7 +7,7 @@ use rubelet_cri::v1::{
     ContainerEventType::{ContainerCreatedEvent, ContainerDeletedEvent},
 };
 
-use super::{RuntimeError, State, filter};
+use super::{RuntimeError, SimState, filter};
 use crate::{Behavior, EntryKind, Instance};
 
 pub(crate) struct Container {
@@ -155,7 +155,7 @@ fn log_path(sandbox: &v1::PodSandboxConfig, container: &v1::ContainerConfig) -> 
     format!("{}/{}", sandbox.log_directory, container.log_path)
 }
 
-impl State {
+impl SimState {
     pub(crate) fn create_container(
         &mut self,
         request: &v1::CreateContainerRequest,

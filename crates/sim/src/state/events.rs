@@ -16,7 +16,7 @@ use rubelet_cri::{
 };
 use stream::Stream;
 
-use super::State;
+use super::SimState;
 use crate::{EntryKind, EventFlavour, Instance, Subject};
 
 /// How long containerd 2.x keeps events that no stream takes.
@@ -70,7 +70,7 @@ impl Default for Events {
     }
 }
 
-impl State {
+impl SimState {
     /// Emits an event about a container.
     pub(crate) fn emit_for_container(
         &mut self,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rubelet_cri::v1;
 
-use super::{RuntimeError, State};
+use super::{RuntimeError, SimState};
 use crate::{
     EntryKind, Pull,
     clock::wall,
@@ -65,7 +65,7 @@ impl Images {
     }
 }
 
-impl State {
+impl SimState {
     pub(crate) fn list_images(
         &mut self,
         request: &v1::ListImagesRequest,

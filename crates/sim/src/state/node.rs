@@ -2,7 +2,7 @@
 
 use rubelet_cri::v1;
 
-use super::{RuntimeError, State};
+use super::{RuntimeError, SimState};
 use crate::EntryKind;
 
 pub(crate) struct Node {
@@ -27,7 +27,7 @@ impl Default for Node {
     }
 }
 
-impl State {
+impl SimState {
     pub(crate) fn set_down(&mut self, down: bool) {
         if self.node.up != down {
             return;

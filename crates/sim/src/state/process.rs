@@ -8,7 +8,7 @@ use rubelet_cri::v1::{
 };
 
 use super::{
-    RuntimeError, State,
+    RuntimeError, SimState,
     container::{Phase, plain_reason},
 };
 use crate::{
@@ -24,7 +24,7 @@ const KILLED: i32 = 137;
 /// What containerd reports for a container that could not be started.
 const START_ERROR: (i32, &str) = (128, "StartError");
 
-impl State {
+impl SimState {
     pub(crate) fn start_container(
         &mut self,
         request: &v1::StartContainerRequest,

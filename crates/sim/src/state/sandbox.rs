@@ -7,7 +7,7 @@ use rubelet_cri::v1::{
     },
 };
 
-use super::{RuntimeError, State, filter};
+use super::{RuntimeError, SimState, filter};
 use crate::{EntryKind, EventFlavour, list_fault};
 
 pub(crate) struct Sandbox {
@@ -73,7 +73,7 @@ fn is_host_network(config: &v1::PodSandboxConfig) -> bool {
     namespaces(config).is_some_and(|options| options.network() == v1::NamespaceMode::Node)
 }
 
-impl State {
+impl SimState {
     pub(crate) fn run_pod_sandbox(
         &mut self,
         request: &v1::RunPodSandboxRequest,

@@ -3,7 +3,7 @@
 
 use rubelet_cri::v1;
 
-use super::{Container, RuntimeError, State, filter};
+use super::{Container, RuntimeError, SimState, filter};
 use crate::clock::wall;
 
 impl Container {
@@ -35,7 +35,7 @@ impl Container {
     }
 }
 
-impl State {
+impl SimState {
     pub(crate) fn container_stats(
         &mut self,
         request: &v1::ContainerStatsRequest,

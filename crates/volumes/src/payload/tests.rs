@@ -2,14 +2,14 @@
 
 use rubelet_api::{
     container::{FieldPath, ResourceField, ResourceName},
-    objects::{ConfigMap, Data, Secret, Token},
+    objects::{ConfigMap, ObjectData, Secret, Token},
     volume::{DownwardContent, ObjectVolume},
 };
 
 use super::*;
 use crate::test_support::{container, pod};
 
-fn data(entries: &[(&str, &[u8])]) -> Data {
+fn data(entries: &[(&str, &[u8])]) -> ObjectData {
     let entries = entries.iter();
     entries
         .map(|(key, value)| ((*key).into(), Arc::from(*value)))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rubelet_api::{
-    objects::{ConfigMap, Data, PodObjects, Secret},
+    objects::{ConfigMap, ObjectData, PodObjects, Secret},
     parse::api_pod,
 };
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn pod(container: &Value) -> Pod {
     parsed.pod
 }
 
-fn data(entries: &[(&str, &[u8])]) -> Data {
+fn data(entries: &[(&str, &[u8])]) -> ObjectData {
     let entries = entries.iter();
     entries
         .map(|(key, value)| ((*key).into(), Arc::from(*value)))

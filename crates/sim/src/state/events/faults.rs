@@ -8,7 +8,7 @@ use super::NumberedEvent;
 use crate::{
     EntryKind, EventFault, EventOdds, Subject,
     event::{Dice, EventFaultEffect},
-    state::State,
+    state::SimState,
 };
 
 #[derive(Default)]
@@ -63,7 +63,7 @@ fn about(numbered: &NumberedEvent, pod: Option<&str>) -> NumberedEvent {
     (numbered.0, Arc::new(event))
 }
 
-impl State {
+impl SimState {
     /// Publishes an event, subject to the injected faults.
     pub(super) fn inject_faults(
         &mut self,

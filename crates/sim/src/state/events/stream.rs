@@ -6,7 +6,7 @@ use super::{NumberedEvent, RETENTION, STREAM_CAPACITY};
 use crate::{
     CallOutcome, EntryKind, EventFlavour,
     sim::Wait,
-    state::{RuntimeError, State},
+    state::{RuntimeError, SimState},
 };
 
 #[derive(Default)]
@@ -72,7 +72,7 @@ impl Stream {
 /// The next item of a stream: an event, its last error, or its end.
 pub(crate) type Item = Option<Result<NumberedEvent, RuntimeError>>;
 
-impl State {
+impl SimState {
     /// A new stream's number; `None` if the runtime ends it immediately.
     pub(crate) fn open_stream(&mut self) -> Result<Option<u64>, RuntimeError> {
         if self.boot().is_none() {
