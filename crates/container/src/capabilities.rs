@@ -7,7 +7,7 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities,
 };
 
-use crate::step::{Failure, Step};
+use crate::step::{Step, StepError};
 
 /// The five sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) struct ProcessCapabilities {
 
 impl ProcessCapabilities {
     /// Reads the names.
-    pub(crate) fn read(names: &Capabilities) -> Result<Self, Failure> {
+    pub(crate) fn read(names: &Capabilities) -> Result<Self, StepError> {
         Ok(Self {
             bounding: set(&names.bounding)?,
             effective: set(&names.effective)?,
@@ -33,7 +33,7 @@ impl ProcessCapabilities {
 
     /// Drops capabilities from the bounding set. Returns the names of requested capabilities that
     /// this process does not have and can't grant.
-    pub(crate) fn bound(&mut self) -> Result<Vec<&'static str>, Failure> {
+    pub(crate) fn bound(&mut self) -> Result<Vec<&'static str>, StepError> {
         let own = capabilities(None).step(|| "cannot read the capabilities of this process")?;
         let wanted = self.effective | self.permitted | self.inheritable | self.bounding;
         let missing = wanted - own.permitted;
@@ -58,7 +58,7 @@ impl ProcessCapabilities {
     }
 
     /// Applies the sets. Must run as the final user.
-    pub(crate) fn apply(&self) -> Result<(), Failure> {
+    pub(crate) fn apply(&self) -> Result<(), StepError> {
         let sets = CapabilitySets {
             effective: self.effective,
             permitted: self.permitted,
@@ -79,7 +79,7 @@ impl ProcessCapabilities {
 }
 
 /// Makes all permitted capabilities effective again: setuid(2) clears the effective set.
-pub(crate) fn raise_permitted() -> Result<(), Failure> {
+pub(crate) fn raise_permitted() -> Result<(), StepError> {
     let own = capabilities(None).step(|| "cannot read the capabilities of this process")?;
     let sets = CapabilitySets {
         effective: own.permitted,
@@ -95,12 +95,12 @@ fn name(number: usize) -> &'static str {
         .unwrap_or("of a newer kernel")
 }
 
-fn set(names: &[String]) -> Result<CapabilitySet, Failure> {
+fn set(names: &[String]) -> Result<CapabilitySet, StepError> {
     let mut bits = 0;
     for name in names {
         let plain = name.strip_prefix("CAP_").unwrap_or(name);
         let number = CAPABILITIES.iter().position(|known| *known == plain);
-        let number = number.ok_or_else(|| Failure(format!("unknown capability {name:?}")))?;
+        let number = number.ok_or_else(|| StepError(format!("unknown capability {name:?}")))?;
         bits |= 1_u64 << number;
     }
     Ok(CapabilitySet::from_bits_retain(bits))

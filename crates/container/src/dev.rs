@@ -21,7 +21,7 @@ use crate::{
     filesystem::Filesystem,
     ids::HostIds,
     mount_options::MountOptions,
-    step::{Failure, Step},
+    step::{Step, StepError},
 };
 
 /// Devices of every container: name, major and minor number.
@@ -54,7 +54,7 @@ pub(crate) fn make(
     options: &MountOptions<'_>,
     spec: &Spec,
     ids: &HostIds<'_>,
-) -> Result<OwnedFd, Failure> {
+) -> Result<OwnedFd, StepError> {
     let fs = Filesystem::open("tmpfs")?;
     // The source that `df` shows; any value works.
     let _ = fs.set("source", "tmpfs");
@@ -156,14 +156,14 @@ fn exact_mode(dir: impl AsFd, path: &Path, mode: u32) -> Result<(), Errno> {
     )
 }
 
-fn name(device: &Device) -> Result<&Path, Failure> {
+fn name(device: &Device) -> Result<&Path, StepError> {
     let plain = |path: &&Path| {
         let mut parts = path.components().peekable();
         parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
     };
     let name = device.path.strip_prefix("/dev").ok().filter(plain);
     name.ok_or_else(|| {
-        Failure(format!(
+        StepError(format!(
             "{} is not a valid device path",
             device.path.display()
         ))

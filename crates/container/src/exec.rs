@@ -20,7 +20,7 @@ use crate::{
     process_setup::ProcessSetup,
     report::ChildReporter,
     stdio::Terminal,
-    step::{Failure, Step, reason},
+    step::{Step, StepError, reason},
     sys::{clone, process},
 };
 
@@ -123,7 +123,7 @@ impl ExecProcess<'_> {
         }
     }
 
-    fn join(&self) -> Result<(Vec<ExecLabel>, Option<OwnedFd>), Failure> {
+    fn join(&self) -> Result<(Vec<ExecLabel>, Option<OwnedFd>), StepError> {
         process::reset_signals();
         let hidden = || set_dumpable_behavior(DumpableBehavior::NotDumpable);
         hidden().step(|| "cannot protect the process from being traced")?;
@@ -153,7 +153,7 @@ impl ExecProcess<'_> {
                 Errno::SRCH => "the container is not running".to_owned(),
                 error => reason(&error.into()),
             };
-            Failure(format!("cannot join the container: {reason}"))
+            StepError(format!("cannot join the container: {reason}"))
         })?;
         if linux.namespace(NamespaceKind::User).is_some() {
             become_root_inside()?;

@@ -10,7 +10,7 @@ use rustix::mount::{
     fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
 };
 
-use crate::step::{Failure, reason};
+use crate::step::{StepError, reason};
 
 /// A file system context (fsopen(2)).
 #[derive(Debug)]
@@ -21,12 +21,12 @@ pub(crate) struct Filesystem<'a> {
 
 impl<'a> Filesystem<'a> {
     /// Opens a context for a file system type.
-    pub(crate) fn open(kind: &'a str) -> Result<Self, Failure> {
+    pub(crate) fn open(kind: &'a str) -> Result<Self, StepError> {
         match fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC) {
             Ok(fd) => Ok(Self { kind, fd }),
             Err(error) => {
                 let reason = reason(&error.into());
-                Err(Failure(format!("file system {kind}: {reason}")))
+                Err(StepError(format!("file system {kind}: {reason}")))
             }
         }
     }
@@ -37,7 +37,7 @@ impl<'a> Filesystem<'a> {
     }
 
     /// Sets an option, `name` or `name=value`.
-    pub(crate) fn option(&self, option: &str) -> Result<(), Failure> {
+    pub(crate) fn option(&self, option: &str) -> Result<(), StepError> {
         let result = match option.split_once('=') {
             Some((key, value)) => fsconfig_set_string(&self.fd, key, value),
             None => fsconfig_set_flag(&self.fd, option),
@@ -46,7 +46,7 @@ impl<'a> Filesystem<'a> {
     }
 
     /// Creates a detached mount with these flags (MOUNT_ATTR_…).
-    pub(crate) fn mount(&self, attr: u64) -> Result<OwnedFd, Failure> {
+    pub(crate) fn mount(&self, attr: u64) -> Result<OwnedFd, StepError> {
         self.try_mount(attr)
             .map_err(|error| self.failed(&error, "mount"))
     }
@@ -60,7 +60,7 @@ impl<'a> Filesystem<'a> {
     }
 
     /// The error, with the kernel's message from the context if there is one.
-    pub(crate) fn failed(&self, error: &io::Error, step: &str) -> Failure {
+    pub(crate) fn failed(&self, error: &io::Error, step: &str) -> StepError {
         let mut text = format!("file system {}: {step}: {}", self.kind, reason(error));
         let mut line = [0_u8; 512];
         while let Ok(length @ 1..) = rustix::io::read(&self.fd, &mut line) {
@@ -71,7 +71,7 @@ impl<'a> Filesystem<'a> {
                 text.push_str(words.trim());
             }
         }
-        Failure(text)
+        StepError(text)
     }
 }
 

@@ -33,7 +33,7 @@ use crate::{
     process_setup::ProcessSetup,
     report::ChildReporter,
     stdio::{StdioFiles, Terminal},
-    step::{Failure, Step},
+    step::{Step, StepError},
     sys::{clone, process},
 };
 
@@ -138,7 +138,7 @@ impl Init<'_> {
     }
 
     /// The first steps of every process.
-    fn start(&self) -> Result<(), Failure> {
+    fn start(&self) -> Result<(), StepError> {
         process::reset_signals();
         // Processes that run in the container already, as with a shared PID namespace, must not be
         // able to trace this one while it has the host's rights (CVE-2016-9962).
@@ -166,11 +166,11 @@ impl Init<'_> {
         Ok(())
     }
 
-    fn enter_own_namespaces(&self) -> Result<(), Failure> {
+    fn enter_own_namespaces(&self) -> Result<(), StepError> {
         enter_mount_namespace(self.plan.own)
     }
 
-    fn enter_user_namespace(&self) -> Result<(), Failure> {
+    fn enter_user_namespace(&self) -> Result<(), StepError> {
         // Before the user namespace: setns(2) needs CAP_SYS_ADMIN in the user namespace that owns
         // the PID namespace, and that may be the host's.
         if let PidPlan::Join(pid) = &self.plan.pid {
@@ -203,7 +203,10 @@ impl Init<'_> {
     }
 
     /// Sets the container up, in its new mount namespace.
-    fn set_up(&self, handles: HostHandles) -> Result<(Vec<ExecLabel>, Option<Terminal>), Failure> {
+    fn set_up(
+        &self,
+        handles: HostHandles,
+    ) -> Result<(Vec<ExecLabel>, Option<Terminal>), StepError> {
         let plan = &self.plan;
         // Opened while `/proc` is the host's; written shortly before execve(2).
         let labels = self.process_setup.labels()?;
@@ -217,7 +220,7 @@ impl Init<'_> {
             mounts,
             null,
         } = handles;
-        let new_root = new_root.ok_or_else(|| Failure::new("the root file system is missing"))?;
+        let new_root = new_root.ok_or_else(|| StepError::new("the root file system is missing"))?;
         root::enter(&new_root)?;
         // From here on the host's mounts are gone, and paths of the container can be followed.
         drop(new_root);
@@ -251,7 +254,7 @@ impl Init<'_> {
 }
 
 /// Becomes root of the joined user namespace.
-pub(crate) fn become_root_inside() -> Result<(), Failure> {
+pub(crate) fn become_root_inside() -> Result<(), StepError> {
     use rustix::thread::{Gid, Uid, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
     let what = || "cannot become root in the pod's user namespace";
     // The agent's supplementary groups would keep their rights on the files that mounts bring in.

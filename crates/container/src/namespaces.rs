@@ -19,7 +19,7 @@ use crate::{
     ids::kernel_text,
     proc,
     report::{channel, read_failure},
-    step::{Failure, Step},
+    step::{Step, StepError},
     sys::{
         clone::{self, Child},
         loopback, process,
@@ -302,7 +302,7 @@ fn configure(wanted: &NamespaceOptions, made: &PodNamespaces) -> Result<(), Laun
     }
 }
 
-fn configure_here(wanted: &NamespaceOptions, made: &PodNamespaces) -> Result<(), Failure> {
+fn configure_here(wanted: &NamespaceOptions, made: &PodNamespaces) -> Result<(), StepError> {
     process::reset_signals();
     let joins = [
         (&made.net, LinkNameSpaceType::Network),

@@ -20,7 +20,7 @@ use crate::{
     Overlay,
     filesystem::{Filesystem, attach},
     ids::HostIds,
-    step::{Failure, Step, reason},
+    step::{Step, StepError, reason},
     sys::mount_attr::{self, MountAttr},
 };
 
@@ -39,9 +39,9 @@ pub(crate) fn mount_overlay(
     userns: Option<BorrowedFd<'_>>,
     ids: &HostIds<'_>,
     at: &Path,
-) -> Result<OwnedFd, Failure> {
+) -> Result<OwnedFd, StepError> {
     if overlay.lower.is_empty() {
-        return Err(Failure::new("the root file system has no layers"));
+        return Err(StepError::new("the root file system has no layers"));
     }
     let layers = LowerLayers::open(overlay, userns)?;
     if let Some(upper) = &overlay.upper {
@@ -80,7 +80,7 @@ pub(crate) fn mount_overlay(
 pub(crate) fn mount_single(
     layer: &Path,
     userns: Option<BorrowedFd<'_>>,
-) -> Result<OwnedFd, Failure> {
+) -> Result<OwnedFd, StepError> {
     let what = || format!("cannot open the layer {}", layer.display());
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let mount = open_tree(CWD, layer, flags).step(what)?;
@@ -100,7 +100,7 @@ struct LowerLayers {
 }
 
 impl LowerLayers {
-    fn open(overlay: &Overlay, userns: Option<BorrowedFd<'_>>) -> Result<Self, Failure> {
+    fn open(overlay: &Overlay, userns: Option<BorrowedFd<'_>>) -> Result<Self, StepError> {
         let mut paths = Vec::with_capacity(overlay.lower.len());
         let mut kept = Vec::new();
         for lower in &overlay.lower {
@@ -125,13 +125,13 @@ fn is_plain(path: &str) -> bool {
     path.len() <= LONGEST_VALUE && !path.contains([',', ':', '\\', '"'])
 }
 
-fn open_dir(path: &Path) -> Result<OwnedFd, Failure> {
+fn open_dir(path: &Path) -> Result<OwnedFd, StepError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     open(path, flags, Mode::empty()).step(|| format!("cannot open the layer {}", path.display()))
 }
 
 /// An ID-mapped layer. It must be attached: kernels before 6.15 refuse detached mounts as layers.
-fn mapped(lower: &Path, userns: BorrowedFd<'_>) -> Result<OwnedFd, Failure> {
+fn mapped(lower: &Path, userns: BorrowedFd<'_>) -> Result<OwnedFd, StepError> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let layer = open_tree(CWD, lower, flags)
         .step(|| format!("cannot open the layer {}", lower.display()))?;
@@ -140,7 +140,7 @@ fn mapped(lower: &Path, userns: BorrowedFd<'_>) -> Result<OwnedFd, Failure> {
     Ok(layer)
 }
 
-fn map(layer: &OwnedFd, path: &Path, userns: BorrowedFd<'_>) -> Result<(), Failure> {
+fn map(layer: &OwnedFd, path: &Path, userns: BorrowedFd<'_>) -> Result<(), StepError> {
     mount_attr::change(layer, &MountAttr::idmap(userns), false).step(|| {
         format!(
             "the file system of {} does not support ID-mapped mounts, which pods with a user namespace need",
@@ -155,7 +155,7 @@ fn mount_by_layer(
     overlay: &Overlay,
     label: &str,
     layers: &LowerLayers,
-) -> Result<Result<OwnedFd, Failure>, Failure> {
+) -> Result<Result<OwnedFd, StepError>, StepError> {
     let fs = Filesystem::open("overlay")?;
     // The source that `df` shows.
     let _ = fs.set("source", "overlay");
@@ -194,7 +194,7 @@ fn mount_by_layer(
         }
         (None, None) => attr = libc::MOUNT_ATTR_RDONLY,
         _ => {
-            return Err(Failure::new(
+            return Err(StepError::new(
                 "an overlay needs both an upper and a work directory",
             ));
         }
@@ -222,9 +222,9 @@ fn mount_by_list(
     label: &str,
     layers: &LowerLayers,
     at: &Path,
-) -> Result<OwnedFd, Failure> {
+) -> Result<OwnedFd, StepError> {
     let mut kept = Vec::new();
-    let mut short = |path: &str| -> Result<String, Failure> {
+    let mut short = |path: &str| -> Result<String, StepError> {
         let fd = open_dir(Path::new(path))?;
         let text = format!("/proc/self/fd/{}", fd.as_raw_fd());
         kept.push(fd);
@@ -256,7 +256,7 @@ fn mount_by_list(
         }
         (None, None) => flags = MountFlags::RDONLY,
         _ => {
-            return Err(Failure::new(
+            return Err(StepError::new(
                 "an overlay needs both an upper and a work directory",
             ));
         }
@@ -265,14 +265,14 @@ fn mount_by_list(
         let _ = write!(data, ",context=\"{label}\"");
     }
     data.push_str(",redirect_dir=nofollow,index=off");
-    let data = CString::new(data).map_err(|_| Failure::new("a layer's path has a zero byte"))?;
+    let data = CString::new(data).map_err(|_| StepError::new("a layer's path has a zero byte"))?;
     mount("overlay", at, "overlay", flags, data.as_c_str()).map_err(|error| {
         let hint = match error {
             Errno::INVAL => " (see the kernel log)",
             _ => "",
         };
         let reason = reason(&error.into());
-        Failure(format!("cannot mount the overlay: {reason}{hint}"))
+        StepError(format!("cannot mount the overlay: {reason}{hint}"))
     })?;
     // mount(2) attaches. The caller gets a detached copy, and the attached mount remains until the
     // namespace ends.

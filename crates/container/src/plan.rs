@@ -13,7 +13,7 @@ use rustix::{
 
 use crate::{
     JoinedNamespaces, LaunchError, RootfsSource, dev, ids::HostIds, mount_options::MountOptions,
-    step::Failure,
+    step::StepError,
 };
 
 /// The work of the init, apart from becoming its process.
@@ -243,7 +243,7 @@ impl<'a> ContainerPlan<'a> {
 
 impl MountPlan<'_> {
     /// A mount error in runc's words.
-    pub(crate) fn failure(&self, reason: &str) -> Failure {
+    pub(crate) fn failure(&self, reason: &str) -> StepError {
         let source = self.mount.source.display().to_string();
         let source = if source.is_empty() {
             &self.mount.kind
@@ -251,12 +251,12 @@ impl MountPlan<'_> {
             &source
         };
         let to = self.mount.destination.display().to_string();
-        Failure(format!(
+        StepError(format!(
             "error mounting {source:?} to rootfs at {to:?}: {reason}"
         ))
     }
 
-    fn check(&self, userns: bool) -> Result<(), Failure> {
+    fn check(&self, userns: bool) -> Result<(), StepError> {
         if !self.mount.destination.is_absolute() {
             return Err(self.failure("the mount's destination is not absolute"));
         }

@@ -4,7 +4,7 @@ use std::{io, os::fd::OwnedFd, path::Path};
 
 use rustix::fs::{CWD, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags, fstatfs, openat, openat2};
 
-use crate::step::{Failure, Step};
+use crate::step::{Step, StepError};
 
 /// Opens a file of `/proc`. Must be called before pivot_root: a container could have mounted
 /// anything over its `/proc` (CVE-2019-16884, CVE-2025-52881).
@@ -28,9 +28,9 @@ pub(crate) fn write(path: impl AsRef<Path>, text: &str) -> io::Result<()> {
 }
 
 /// Sets a kernel parameter, by its name with dots or slashes, in the namespaces of this process.
-pub(crate) fn set_parameter(name: &str, value: &str) -> Result<(), Failure> {
+pub(crate) fn set_parameter(name: &str, value: &str) -> Result<(), StepError> {
     let what = || format!("cannot set the kernel parameter {name} to {value:?}");
-    let path = parameter(name).ok_or_else(|| Failure(format!("{}: invalid name", what())))?;
+    let path = parameter(name).ok_or_else(|| StepError(format!("{}: invalid name", what())))?;
     write(Path::new("sys").join(path), value).step(what)
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct ExecLabel {
 
 impl ExecLabel {
     /// Opens the files for an AppArmor profile and an SELinux label, as far as they are set.
-    pub(crate) fn open(apparmor: &str, selinux: &str) -> Result<Vec<Self>, Failure> {
+    pub(crate) fn open(apparmor: &str, selinux: &str) -> Result<Vec<Self>, StepError> {
         let mut labels = Vec::new();
         if !apparmor.is_empty() {
             let own = open("thread-self/attr/apparmor/exec", OFlags::WRONLY);
@@ -83,7 +83,7 @@ impl ExecLabel {
     }
 
     /// Sets it.
-    pub(crate) fn apply(&self) -> Result<(), Failure> {
+    pub(crate) fn apply(&self) -> Result<(), StepError> {
         rustix::io::write(&self.file, self.text.as_bytes())
             .map(drop)
             .step(|| format!("cannot set the security label {:?}", self.text))

@@ -20,7 +20,7 @@ use crate::{
     program::Program,
     report::ChildReporter,
     rlimits::{self, ResourceLimit},
-    step::{Failure, Step, reason},
+    step::{Step, StepError, reason},
     sys::{keyring, process, seccomp},
 };
 
@@ -50,7 +50,7 @@ impl<'a> ProcessSetup<'a> {
         process: &'a Process,
         spec: &Spec,
         filter: Option<&'a [u8]>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, StepError> {
         let capabilities = process
             .capabilities
             .as_ref()
@@ -63,7 +63,7 @@ impl<'a> ProcessSetup<'a> {
                 "SECCOMP_FILTER_FLAG_TSYNC" => libc::SECCOMP_FILTER_FLAG_TSYNC,
                 "SECCOMP_FILTER_FLAG_LOG" => libc::SECCOMP_FILTER_FLAG_LOG,
                 "SECCOMP_FILTER_FLAG_SPEC_ALLOW" => libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW,
-                other => return Err(Failure(format!("unknown seccomp flag {other:?}"))),
+                other => return Err(StepError(format!("unknown seccomp flag {other:?}"))),
             };
         }
         Ok(Self {
@@ -76,7 +76,7 @@ impl<'a> ProcessSetup<'a> {
     }
 
     /// Steps that need the host's `/proc` and rights outside of a user namespace.
-    pub(crate) fn prepare(&self, reporter: &ChildReporter) -> Result<(), Failure> {
+    pub(crate) fn prepare(&self, reporter: &ChildReporter) -> Result<(), StepError> {
         let wanted = self.process.oom_score_adj.unwrap_or(0);
         match proc::write("thread-self/oom_score_adj", &wanted.to_string()) {
             Ok(()) => Ok(()),
@@ -93,13 +93,13 @@ impl<'a> ProcessSetup<'a> {
 
     /// Opens the files that set the security labels of the program. Needs the host's `/proc`, and
     /// must run in the process that executes the program.
-    pub(crate) fn labels(&self) -> Result<Vec<ExecLabel>, Failure> {
+    pub(crate) fn labels(&self) -> Result<Vec<ExecLabel>, StepError> {
         ExecLabel::open(&self.process.apparmor_profile, &self.process.selinux_label)
     }
 
     /// Sets resource limits. Must run before a user namespace is joined, where raising a hard limit
     /// is not permitted.
-    pub(crate) fn limit(&self, reporter: &ChildReporter) -> Result<(), Failure> {
+    pub(crate) fn limit(&self, reporter: &ChildReporter) -> Result<(), StepError> {
         for warning in rlimits::apply(&self.limits)? {
             reporter.warning(&warning);
         }
@@ -162,7 +162,7 @@ impl<'a> ProcessSetup<'a> {
         &mut self,
         reporter: &ChildReporter,
         labels: &[ExecLabel],
-    ) -> Result<Result<std::ffi::CString, Failure>, Failure> {
+    ) -> Result<Result<std::ffi::CString, StepError>, StepError> {
         // Not closed yet: the socket for reports and the pipe of the barrier are needed until
         // execve(2).
         process::close_all_on_exec().step(|| "cannot set close-on-exec on the file descriptors")?;
@@ -200,7 +200,7 @@ impl<'a> ProcessSetup<'a> {
         Ok(program)
     }
 
-    fn change_user(&self) -> Result<(), Failure> {
+    fn change_user(&self) -> Result<(), StepError> {
         let user = &self.process.user;
         umask(Mode::from_raw_mode(user.umask.unwrap_or(DEFAULT_UMASK)));
         // Otherwise setuid(2) to another user clears the permitted set, from which the final sets
@@ -217,7 +217,7 @@ impl<'a> ProcessSetup<'a> {
         };
         let failed = |what: String, error: Errno| {
             let hint = mapped(&error);
-            Failure(format!("{what}: {}{hint}", reason(&error.into())))
+            StepError(format!("{what}: {}{hint}", reason(&error.into())))
         };
         // Groups before the user: the right to change them ends with root.
         set_thread_groups(&groups).map_err(|error| {
@@ -238,14 +238,14 @@ impl<'a> ProcessSetup<'a> {
         set_keep_capabilities(false).step(|| "cannot clear keep_capabilities")
     }
 
-    fn final_capabilities(&self) -> Result<(), Failure> {
+    fn final_capabilities(&self) -> Result<(), StepError> {
         match &self.capabilities {
             Some(sets) => sets.apply(),
             None => Ok(()),
         }
     }
 
-    fn filter_calls(&self) -> Result<(), Failure> {
+    fn filter_calls(&self) -> Result<(), StepError> {
         let Some(filter) = self.filter else {
             return Ok(());
         };

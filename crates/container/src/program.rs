@@ -12,7 +12,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::step::{Failure, Step, reason};
+use crate::step::{Step, StepError, reason};
 use crate::sys::process::working_directory;
 
 /// The program of a process.
@@ -25,13 +25,13 @@ pub(crate) struct Program<'a> {
 
 impl<'a> Program<'a> {
     /// Reads the fields of the process.
-    pub(crate) fn read(process: &'a Process) -> Result<Self, Failure> {
+    pub(crate) fn read(process: &'a Process) -> Result<Self, StepError> {
         if process.args.first().is_none_or(String::is_empty) {
-            return Err(Failure::new("the container has no program to execute"));
+            return Err(StepError::new("the container has no program to execute"));
         }
         if !process.cwd.is_absolute() {
             let cwd = process.cwd.display();
-            return Err(Failure(format!(
+            return Err(StepError(format!(
                 "the working directory {cwd:?} is not absolute"
             )));
         }
@@ -54,7 +54,7 @@ impl<'a> Program<'a> {
 
     /// Changes to the working directory. Refuses a directory outside of the root, such as a leaked
     /// descriptor of the host in `/proc/self/fd` (CVE-2024-21626).
-    pub(crate) fn enter_directory(&self) -> Result<(), Failure> {
+    pub(crate) fn enter_directory(&self) -> Result<(), StepError> {
         let cwd = &self.process.cwd;
         let what = || {
             format!(
@@ -67,7 +67,7 @@ impl<'a> Program<'a> {
         if now.first() == Some(&b'/') {
             Ok(())
         } else {
-            Err(Failure(format!(
+            Err(StepError(format!(
                 "{}: it is outside of the container's file system",
                 what()
             )))
@@ -75,15 +75,15 @@ impl<'a> Program<'a> {
     }
 
     /// Looks up the program as the current user. The messages are runc's.
-    pub(crate) fn find(&self) -> Result<CString, Failure> {
+    pub(crate) fn find(&self) -> Result<CString, StepError> {
         let name = &self.process.args[0];
         let found = self.search(name).map_err(|reason| {
-            Failure(format!(
+            StepError(format!(
                 "unable to start container process: exec: {name:?}: {reason}"
             ))
         })?;
         CString::new(found.into_os_string().as_bytes())
-            .map_err(|_| Failure::new("the program's path has a zero byte"))
+            .map_err(|_| StepError::new("the program's path has a zero byte"))
     }
 
     fn search(&self, name: &str) -> Result<PathBuf, String> {
@@ -131,8 +131,8 @@ fn executable(path: &Path) -> Result<(), Errno> {
     }
 }
 
-fn strings(texts: &[String], what: &str) -> Result<Vec<CString>, Failure> {
-    let zero = |text: &String| Failure(format!("{what} has a zero byte: {text:?}"));
+fn strings(texts: &[String], what: &str) -> Result<Vec<CString>, StepError> {
+    let zero = |text: &String| StepError(format!("{what} has a zero byte: {text:?}"));
     let string = |text: &String| CString::new(OsStr::new(text).as_bytes()).map_err(|_| zero(text));
     texts.iter().map(string).collect()
 }

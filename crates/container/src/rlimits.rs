@@ -6,7 +6,7 @@ use rustix::{
     process::{Resource, getrlimit, setrlimit},
 };
 
-use crate::step::{Failure, reason};
+use crate::step::{StepError, reason};
 
 /// One limit, read.
 #[derive(Debug, Clone)]
@@ -18,12 +18,12 @@ pub(crate) struct ResourceLimit<'a> {
 }
 
 /// Reads the names.
-pub(crate) fn read(limits: &[Rlimit]) -> Result<Vec<ResourceLimit<'_>>, Failure> {
+pub(crate) fn read(limits: &[Rlimit]) -> Result<Vec<ResourceLimit<'_>>, StepError> {
     limits.iter().map(ResourceLimit::read).collect()
 }
 
 /// Sets limits. Returns warnings about hard limits that can't be raised.
-pub(crate) fn apply(limits: &[ResourceLimit<'_>]) -> Result<Vec<String>, Failure> {
+pub(crate) fn apply(limits: &[ResourceLimit<'_>]) -> Result<Vec<String>, StepError> {
     let mut warnings = Vec::new();
     for limit in limits {
         warnings.extend(limit.apply()?);
@@ -32,7 +32,7 @@ pub(crate) fn apply(limits: &[ResourceLimit<'_>]) -> Result<Vec<String>, Failure
 }
 
 impl<'a> ResourceLimit<'a> {
-    fn read(limit: &'a Rlimit) -> Result<Self, Failure> {
+    fn read(limit: &'a Rlimit) -> Result<Self, StepError> {
         let resource = match limit.kind.as_str() {
             "RLIMIT_AS" => Resource::As,
             "RLIMIT_CORE" => Resource::Core,
@@ -50,7 +50,7 @@ impl<'a> ResourceLimit<'a> {
             "RLIMIT_RTTIME" => Resource::Rttime,
             "RLIMIT_SIGPENDING" => Resource::Sigpending,
             "RLIMIT_STACK" => Resource::Stack,
-            other => return Err(Failure(format!("unknown resource limit {other:?}"))),
+            other => return Err(StepError(format!("unknown resource limit {other:?}"))),
         };
         // The largest number means unlimited.
         let number = |value| (value != u64::MAX).then_some(value);
@@ -62,7 +62,7 @@ impl<'a> ResourceLimit<'a> {
         })
     }
 
-    fn apply(&self) -> Result<Option<String>, Failure> {
+    fn apply(&self) -> Result<Option<String>, StepError> {
         let wanted = rustix::process::Rlimit {
             current: self.soft,
             maximum: self.hard,
@@ -88,7 +88,7 @@ impl<'a> ResourceLimit<'a> {
                     highest.map_or("unlimited".to_owned(), |limit| limit.to_string())
                 )))
             }
-            Err(error) => Err(Failure(format!(
+            Err(error) => Err(StepError(format!(
                 "cannot set {}: {}",
                 self.name,
                 reason(&error.into())

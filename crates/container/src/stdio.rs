@@ -15,7 +15,7 @@ use rustix::{
 use crate::{
     Console,
     in_root::RootDir,
-    step::{Failure, Step},
+    step::{Step, StepError},
 };
 
 /// Magic number of a devpts.
@@ -53,7 +53,7 @@ impl StdioFiles {
     }
 
     /// Installs them as the standard streams.
-    pub(crate) fn install(&self) -> Result<(), Failure> {
+    pub(crate) fn install(&self) -> Result<(), StepError> {
         let [stdin, stdout, stderr] = &self.0;
         rustix::stdio::dup2_stdin(stdin)
             .and_then(|()| rustix::stdio::dup2_stdout(stdout))
@@ -82,7 +82,7 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Creates a terminal in the container's `/dev/pts`. Everything is checked: the container may
     /// have put something else there.
-    pub(crate) fn open(root: &RootDir, size: Console, owner: u32) -> Result<Self, Failure> {
+    pub(crate) fn open(root: &RootDir, size: Console, owner: u32) -> Result<Self, StepError> {
         let path = Path::new("/dev/pts/ptmx");
         let what = || "cannot create a terminal in the container's /dev/pts";
         let flags = OFlags::RDWR | OFlags::NOCTTY;
@@ -90,7 +90,7 @@ impl Terminal {
             .open(path, flags, ResolveFlags::NO_SYMLINKS)
             .step(what)?;
         if fstatfs(&master).step(what)?.f_type != DEVPTS {
-            return Err(Failure(format!("{}: not a devpts", what())));
+            return Err(StepError(format!("{}: not a devpts", what())));
         }
         unlockpt(&master).step(what)?;
         // TIOCGPTPEER opens the slave by the master's descriptor, not by a path that could be
@@ -116,7 +116,7 @@ impl Terminal {
     }
 
     /// Makes it the controlling terminal and the standard streams of this session leader.
-    pub(crate) fn install(&self) -> Result<(), Failure> {
+    pub(crate) fn install(&self) -> Result<(), StepError> {
         let what = || "cannot set the controlling terminal";
         rustix::process::ioctl_tiocsctty(&self.slave).step(what)?;
         rustix::stdio::dup2_stdin(&self.slave).step(what)?;

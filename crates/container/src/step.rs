@@ -6,17 +6,17 @@ use rubelet_base::error_text;
 
 /// A failure message.
 #[derive(Debug)]
-pub(crate) struct Failure(pub(crate) String);
+pub(crate) struct StepError(pub(crate) String);
 
-impl Failure {
+impl StepError {
     /// A failure without a system call error.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 }
 
-impl From<Failure> for crate::LaunchError {
-    fn from(failure: Failure) -> Self {
+impl From<StepError> for crate::LaunchError {
+    fn from(failure: StepError) -> Self {
         Self::Refused(failure.0)
     }
 }
@@ -24,14 +24,14 @@ impl From<Failure> for crate::LaunchError {
 /// Adds the failed step to an error.
 pub(crate) trait Step<T> {
     /// Prefixes the kernel's error with `text`.
-    fn step<S: Into<String>>(self, text: impl FnOnce() -> S) -> Result<T, Failure>;
+    fn step<S: Into<String>>(self, text: impl FnOnce() -> S) -> Result<T, StepError>;
 }
 
 impl<T, E: Into<io::Error>> Step<T> for Result<T, E> {
-    fn step<S: Into<String>>(self, text: impl FnOnce() -> S) -> Result<T, Failure> {
+    fn step<S: Into<String>>(self, text: impl FnOnce() -> S) -> Result<T, StepError> {
         self.map_err(|error| {
             let reason = reason(&error.into());
-            Failure(format!("{}: {reason}", text().into()))
+            StepError(format!("{}: {reason}", text().into()))
         })
     }
 }

@@ -17,7 +17,7 @@ use std::{
 
 use rubelet_cri::CriErrorKind;
 use rubelet_shim::protocol::{
-    Call, Event, Failure, FailureKind, FromAgent, Hello, Request, ShimReply, VERSION, encode,
+    Call, CallFailure, Event, FailureKind, FromAgent, Hello, Request, ShimReply, VERSION, encode,
 };
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -70,7 +70,7 @@ struct OutgoingFrame {
 /// A reply with its file descriptors.
 #[derive(Debug)]
 struct ShimResponse {
-    outcome: Result<ShimReply, Failure>,
+    outcome: Result<ShimReply, CallFailure>,
     fds: Vec<OwnedFd>,
 }
 
@@ -236,7 +236,7 @@ pub(crate) fn shim_exited() -> RuntimeError {
     RuntimeError::failed("the shim of the pod has exited")
 }
 
-fn error(failure: Failure) -> RuntimeError {
+fn error(failure: CallFailure) -> RuntimeError {
     match failure.kind {
         FailureKind::NotFound => RuntimeError::not_found(failure.message),
         FailureKind::AlreadyExists => {

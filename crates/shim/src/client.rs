@@ -12,7 +12,7 @@ use std::{
 
 use crate::{
     protocol::{
-        self, Call, CallResult, Decoder, Event, Failure, FromAgent, FromShim, Hello, Request,
+        self, Call, CallFailure, CallResult, Decoder, Event, FromAgent, FromShim, Hello, Request,
         ShimReply, VERSION,
     },
     wire,
@@ -35,7 +35,7 @@ pub struct Client {
 pub enum CallError {
     /// The shim refused the call.
     #[error(transparent)]
-    Failure(#[from] Failure),
+    Failure(#[from] CallFailure),
     /// The shim closed the connection.
     #[error("the shim closed the connection: {0}")]
     Goodbye(String),

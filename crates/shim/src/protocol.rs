@@ -17,8 +17,8 @@ pub use call::{
 };
 pub use frame::{DecodeError, Decoder, Frame, MAX_FDS, MAX_FRAME, encode};
 pub use reply::{
-    ContainerPhase, ContainerState, Event, Failure, FailureKind, LogState, SandboxState, ShimReply,
-    ShimState,
+    CallFailure, ContainerPhase, ContainerState, Event, FailureKind, LogState, SandboxState,
+    ShimReply, ShimState,
 };
 
 /// Version of the protocol. It grows only when an older side could misunderstand a newer one.
@@ -95,11 +95,11 @@ pub enum CallResult {
     /// Success.
     Answer(ShimReply),
     /// Failure.
-    Failure(Failure),
+    Failure(CallFailure),
 }
 
-impl From<Result<ShimReply, Failure>> for CallResult {
-    fn from(result: Result<ShimReply, Failure>) -> Self {
+impl From<Result<ShimReply, CallFailure>> for CallResult {
+    fn from(result: Result<ShimReply, CallFailure>) -> Self {
         match result {
             Ok(answer) => Self::Answer(answer),
             Err(failure) => Self::Failure(failure),
@@ -107,7 +107,7 @@ impl From<Result<ShimReply, Failure>> for CallResult {
     }
 }
 
-impl From<CallResult> for Result<ShimReply, Failure> {
+impl From<CallResult> for Result<ShimReply, CallFailure> {
     fn from(outcome: CallResult) -> Self {
         match outcome {
             CallResult::Answer(answer) => Ok(answer),
@@ -193,7 +193,7 @@ pub fn from_shim(body: &[u8]) -> Result<Option<FromShim>, DecodeError> {
                 ..
             }) => Ok(Some(FromShim::Reply {
                 id,
-                outcome: CallResult::Failure(Failure::new(
+                outcome: CallResult::Failure(CallFailure::new(
                     FailureKind::Internal,
                     format!("cannot decode the reply of the shim: {why}"),
                 )),

@@ -19,7 +19,7 @@ use rubelet_container::JoinedNamespaces;
 use rubelet_host::cgroup::CgroupTarget;
 use rubelet_oci::{Process, Spec};
 
-use crate::protocol::{CreateContainer, Failure, FailureKind, RuntimeChoice};
+use crate::protocol::{CallFailure, CreateContainer, FailureKind, RuntimeChoice};
 
 pub(crate) use command::ProcessExit;
 pub(crate) use embedded::Embedded;
@@ -28,19 +28,19 @@ pub(crate) use external::External;
 /// An OCI runtime, for one container: creates, signals and deletes it.
 pub(crate) trait OciRuntime: Debug {
     /// Starts to create the container.
-    fn create(&mut self, order: CreateOrder<'_>) -> Result<Box<dyn Startup>, Failure>;
+    fn create(&mut self, order: CreateOrder<'_>) -> Result<Box<dyn Startup>, CallFailure>;
 
     /// Starts an exec in the container.
-    fn exec(&mut self, order: ExecOrder<'_>) -> Result<Box<dyn Startup>, Failure>;
+    fn exec(&mut self, order: ExecOrder<'_>) -> Result<Box<dyn Startup>, CallFailure>;
 
     /// Sends a signal to its init.
-    fn kill(&mut self, init: BorrowedFd<'_>, signal: i32) -> Result<Progress, Failure>;
+    fn kill(&mut self, init: BorrowedFd<'_>, signal: i32) -> Result<Progress, CallFailure>;
 
     /// Deletes the runtime's state of the container; kills it if it runs.
-    fn delete(&mut self) -> Result<Progress, Failure>;
+    fn delete(&mut self) -> Result<Progress, CallFailure>;
 
     /// Must be called after [`Self::delete`] has finished.
-    fn deleted(&mut self) -> Result<(), Failure>;
+    fn deleted(&mut self) -> Result<(), CallFailure>;
 
     /// The error message of a program that exited.
     fn error_message(&self, ended: ProcessExit) -> String;
@@ -99,7 +99,7 @@ pub(crate) trait Startup: Debug {
     fn advance(&mut self) -> Option<StartupStep>;
 
     /// Lets the process execute its program.
-    fn go(&mut self) -> Result<(), Failure>;
+    fn go(&mut self) -> Result<(), CallFailure>;
 }
 
 /// A step of a start.
@@ -125,16 +125,16 @@ pub(crate) fn choose(what: &CreateContainer) -> Box<dyn OciRuntime> {
 }
 
 /// Reads `config.json` of a bundle.
-pub(crate) fn read_spec(bundle: &Path) -> Result<Spec, Failure> {
+pub(crate) fn read_spec(bundle: &Path) -> Result<Spec, CallFailure> {
     let path = bundle.join("config.json");
     let text = std::fs::read(&path).map_err(|error| {
-        Failure::new(
+        CallFailure::new(
             FailureKind::Host,
             format!("cannot read {}: {error}", path.display()),
         )
     })?;
     serde_json::from_slice(&text).map_err(|error| {
-        Failure::new(
+        CallFailure::new(
             FailureKind::Invalid,
             format!(
                 "{} is not a valid OCI specification: {error}",
@@ -145,7 +145,7 @@ pub(crate) fn read_spec(bundle: &Path) -> Result<Spec, Failure> {
 }
 
 /// A failure of the host at a step.
-pub(crate) fn host_failure(step: &str, error: impl Error + 'static) -> Failure {
+pub(crate) fn host_failure(step: &str, error: impl Error + 'static) -> CallFailure {
     let text = format!("{step}: {}", ErrorChain(&error));
-    Failure::new(FailureKind::Host, text)
+    CallFailure::new(FailureKind::Host, text)
 }

@@ -16,7 +16,7 @@ use rustix::{
 use crate::{
     filesystem::{Filesystem, attach},
     plan::MountPlan,
-    step::{Failure, Step, reason},
+    step::{Step, StepError, reason},
     sys::mount_attr::{self, MountAttr},
 };
 
@@ -32,9 +32,9 @@ pub(crate) struct CgroupHierarchy {
 }
 
 /// The hierarchies, from the cgroup of this process downwards; `None` if the host has version 2.
-pub(crate) fn gather() -> Result<Option<Vec<CgroupHierarchy>>, Failure> {
+pub(crate) fn gather() -> Result<Option<Vec<CgroupHierarchy>>, StepError> {
     let what = "cannot list the cgroup hierarchies";
-    let mounts = mountinfo::read().map_err(|error| Failure(format!("{what}: {error}")))?;
+    let mounts = mountinfo::read().map_err(|error| StepError(format!("{what}: {error}")))?;
     let top = mountinfo::containing(&mounts, Path::new("/sys/fs/cgroup"));
     if top.is_some_and(|top| top.fs_type == "cgroup2") {
         return Ok(None);
@@ -69,7 +69,7 @@ fn own_path(entry: &MountEntry, own: &str) -> Option<PathBuf> {
     Some(entry.mount_point.join(path))
 }
 
-fn open(entry: &MountEntry, path: &Path) -> Result<CgroupHierarchy, Failure> {
+fn open(entry: &MountEntry, path: &Path) -> Result<CgroupHierarchy, StepError> {
     let what = || format!("cannot open the cgroup {}", path.display());
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let mount = open_tree(CWD, path, flags).step(what)?;
@@ -87,7 +87,7 @@ fn open(entry: &MountEntry, path: &Path) -> Result<CgroupHierarchy, Failure> {
 pub(crate) fn directory(
     plan: &MountPlan<'_>,
     hierarchies: &[CgroupHierarchy],
-) -> Result<OwnedFd, Failure> {
+) -> Result<OwnedFd, StepError> {
     let failed = |error: Errno| plan.failure(&reason(&error.into()));
     let fs = Filesystem::open("tmpfs")?;
     let _ = fs.set("source", "tmpfs");
@@ -110,7 +110,7 @@ pub(crate) fn fill(
     plan: &MountPlan<'_>,
     directory: &OwnedFd,
     hierarchies: &[CgroupHierarchy],
-) -> Result<(), Failure> {
+) -> Result<(), StepError> {
     let failed = |error: std::io::Error| plan.failure(&reason(&error));
     for hierarchy in hierarchies {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

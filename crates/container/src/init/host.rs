@@ -18,7 +18,7 @@ use crate::{
     overlay::mount_overlay,
     plan::{ContainerPlan, MountPlan, MountSource},
     proc::set_parameter,
-    step::{Failure, Step, reason},
+    step::{Step, StepError, reason},
     sys::{
         clone::unshare,
         loopback,
@@ -51,7 +51,7 @@ pub(crate) enum HostMount {
 
 impl HostHandles {
     /// Joins the shared namespaces and opens what the container gets from the host.
-    pub(crate) fn gather(init: &Init<'_>) -> Result<Self, Failure> {
+    pub(crate) fn gather(init: &Init<'_>) -> Result<Self, StepError> {
         let plan = &init.plan;
         init.process_setup.prepare(&init.reporter)?;
         if let StdioSetup::Files(files) = &init.stdio {
@@ -87,7 +87,7 @@ impl HostHandles {
     }
 
     /// Mounts the root file system and image volumes. Must run in its own mount namespace.
-    pub(crate) fn mount_images(&mut self, plan: &ContainerPlan<'_>) -> Result<(), Failure> {
+    pub(crate) fn mount_images(&mut self, plan: &ContainerPlan<'_>) -> Result<(), StepError> {
         let userns = plan.user.as_ref().map(AsFd::as_fd);
         let label = plan.spec.linux.mount_label.as_str();
         self.root = Some(match plan.rootfs {
@@ -113,7 +113,7 @@ impl HostHandles {
     /// Creates the file systems of the container's namespaces. Must run before pivot_root: in a
     /// user namespace the kernel allows mounting proc and sysfs only while fully visible ones are
     /// in the mount namespace (mount_too_revealing).
-    pub(crate) fn mount_filesystems(&mut self, plan: &ContainerPlan<'_>) -> Result<(), Failure> {
+    pub(crate) fn mount_filesystems(&mut self, plan: &ContainerPlan<'_>) -> Result<(), StepError> {
         for (source, mount) in self.mounts.iter_mut().zip(&plan.mounts) {
             let new_one = matches!(mount.source, MountSource::New | MountSource::Cgroup);
             if matches!(source, HostMount::Later) && new_one {
@@ -124,7 +124,7 @@ impl HostHandles {
     }
 }
 
-fn join(plan: &ContainerPlan<'_>) -> Result<(), Failure> {
+fn join(plan: &ContainerPlan<'_>) -> Result<(), StepError> {
     for (kind, namespace) in &plan.joins {
         move_into_link_name_space(namespace.as_fd(), Some(*kind))
             .step(|| format!("cannot join the pod's namespace ({kind:?})"))?;
@@ -150,7 +150,7 @@ fn join(plan: &ContainerPlan<'_>) -> Result<(), Failure> {
     for (name, value) in &plan.spec.linux.sysctl {
         // It would change the host.
         if (name.starts_with("net.") || name.starts_with("net/")) && !own_network {
-            return Err(Failure(format!(
+            return Err(StepError(format!(
                 "the kernel parameter {name} cannot be set in the host's network"
             )));
         }
@@ -160,7 +160,7 @@ fn join(plan: &ContainerPlan<'_>) -> Result<(), Failure> {
 }
 
 /// A bind mount, with its flags, its propagation and its IDs.
-fn bind(plan: &MountPlan<'_>, whole: &ContainerPlan<'_>) -> Result<OwnedFd, Failure> {
+fn bind(plan: &MountPlan<'_>, whole: &ContainerPlan<'_>) -> Result<OwnedFd, StepError> {
     let options = &plan.options;
     let mut flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     if options.rbind {
@@ -187,7 +187,7 @@ fn bind(plan: &MountPlan<'_>, whole: &ContainerPlan<'_>) -> Result<OwnedFd, Fail
 
 /// Refuses a propagating mount whose source is not on a shared (or slave) mount of the host: it
 /// would silently not propagate.
-fn check_propagates(plan: &MountPlan<'_>, shared: bool) -> Result<(), Failure> {
+fn check_propagates(plan: &MountPlan<'_>, shared: bool) -> Result<(), StepError> {
     let source = &plan.mount.source;
     let real = source.canonicalize();
     let real = real.map_err(|error| plan.failure(&reason(&error)))?;
@@ -211,7 +211,7 @@ fn map_ids(
     plan: &MountPlan<'_>,
     whole: &ContainerPlan<'_>,
     recursive: bool,
-) -> Result<(), Failure> {
+) -> Result<(), StepError> {
     let (uids, gids) = (&plan.mount.uid_mappings, &plan.mount.gid_mappings);
     let linux = &whole.spec.linux;
     let same = |own: &[IdMapping], pods: &[IdMapping]| own.is_empty() || own == pods;
@@ -244,8 +244,8 @@ fn map_ids(
 }
 
 /// A new file system of the container, with an SELinux label if there is one.
-fn new(plan: &MountPlan<'_>, label: &str) -> Result<OwnedFd, Failure> {
-    let failed = |failure: Failure| plan.failure(&failure.0);
+fn new(plan: &MountPlan<'_>, label: &str) -> Result<OwnedFd, StepError> {
+    let failed = |failure: StepError| plan.failure(&failure.0);
     let mount = plan.mount;
     let kind = match mount.kind.as_str() {
         "cgroup" => "cgroup2",
@@ -273,13 +273,15 @@ fn new(plan: &MountPlan<'_>, label: &str) -> Result<OwnedFd, Failure> {
 }
 
 /// A mount of the host's `/dev/null`, checked to be device 1:3.
-fn null() -> Result<OwnedFd, Failure> {
+fn null() -> Result<OwnedFd, StepError> {
     let what = || "cannot open the host's /dev/null";
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let mount = open_tree(CWD, "/dev/null", flags).step(what)?;
     let stat = rustix::fs::fstat(&mount).step(what)?;
     if stat.st_rdev != rustix::fs::makedev(1, 3) {
-        return Err(Failure::new("the host's /dev/null is not the null device"));
+        return Err(StepError::new(
+            "the host's /dev/null is not the null device",
+        ));
     }
     let attr = MountAttr::propagation(libc::MS_PRIVATE);
     mount_attr::change(&mount, &attr, false).step(what)?;

@@ -16,7 +16,7 @@ use crate::{
     filesystem::{attach, copy},
     overlay::{mount_overlay, mount_single},
     plan::{ContainerPlan, MountPlan},
-    step::{Failure, reason},
+    step::{StepError, reason},
     sys::mount_attr,
 };
 
@@ -28,7 +28,7 @@ struct LayerOptions<'a> {
 }
 
 /// Creates a detached mount of an image. Same conditions as [`mount_overlay`].
-pub(super) fn mount(plan: &MountPlan<'_>, whole: &ContainerPlan<'_>) -> Result<OwnedFd, Failure> {
+pub(super) fn mount(plan: &MountPlan<'_>, whole: &ContainerPlan<'_>) -> Result<OwnedFd, StepError> {
     let failed = |error: std::io::Error| plan.failure(&reason(&error));
     let wanted = read(&plan.options.data).map_err(|why| plan.failure(&why))?;
     let overlay = Overlay {
@@ -72,7 +72,7 @@ fn read<'a>(options: &[&'a str]) -> Result<LayerOptions<'a>, String> {
 
 /// A mount of a path inside of another mount. The image is untrusted: symbolic links are resolved
 /// within it.
-fn part(plan: &MountPlan<'_>, of: &OwnedFd, path: &str) -> Result<OwnedFd, Failure> {
+fn part(plan: &MountPlan<'_>, of: &OwnedFd, path: &str) -> Result<OwnedFd, StepError> {
     let failed = |error: std::io::Error| plan.failure(&reason(&error));
     // Kernels before 6.15 can't copy detached mounts.
     attach(of, CWD).map_err(failed)?;

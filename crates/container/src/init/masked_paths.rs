@@ -10,7 +10,7 @@ use crate::{
     filesystem::{Filesystem, attach, copy},
     in_root::{RootDir, is_dir},
     plan::ContainerPlan,
-    step::{Failure, Step},
+    step::{Step, StepError},
     sys::mount_attr::{self, MountAttr},
 };
 
@@ -20,7 +20,7 @@ pub(crate) fn mask_paths(
     plan: &ContainerPlan<'_>,
     null: Option<OwnedFd>,
     root: &RootDir,
-) -> Result<(), Failure> {
+) -> Result<(), StepError> {
     let linux = &plan.spec.linux;
     for path in &linux.readonly_paths {
         protect(Path::new(path), root).step(|| format!("cannot make {path} read-only"))?;
@@ -58,8 +58,8 @@ struct MaskMounts {
 }
 
 impl MaskMounts {
-    fn of_kind(&mut self, directory: bool) -> Result<&OwnedFd, Failure> {
-        let missing = || Failure::new("no mount to mask a path with");
+    fn of_kind(&mut self, directory: bool) -> Result<&OwnedFd, StepError> {
+        let missing = || StepError::new("no mount to mask a path with");
         if !directory {
             return self.null.as_ref().ok_or_else(missing);
         }

@@ -14,7 +14,7 @@ use crate::{
     in_root::{RootDir, is_dir},
     plan::{ContainerPlan, MountPlan, MountSource},
     stdio::Terminal,
-    step::{Failure, Step, reason},
+    step::{Step, StepError, reason},
     sys::mount_attr::{self, MountAttr},
 };
 
@@ -36,7 +36,7 @@ pub(crate) fn attach_all(
     plan: &ContainerPlan<'_>,
     sources: Vec<HostMount>,
     root: &RootDir,
-) -> Result<(), Failure> {
+) -> Result<(), StepError> {
     // In the order of the specification: a mount may lie inside of an earlier one.
     for (mount, source) in plan.mounts.iter().zip(sources) {
         match source {
@@ -55,7 +55,7 @@ pub(crate) fn attach_all(
     Ok(())
 }
 
-fn attach_one(plan: &MountPlan<'_>, fd: &OwnedFd, root: &RootDir) -> Result<(), Failure> {
+fn attach_one(plan: &MountPlan<'_>, fd: &OwnedFd, root: &RootDir) -> Result<(), StepError> {
     let failed = |error: std::io::Error| plan.failure(&reason(&error));
     let target = target(plan, fd, root)?;
     attach(fd, &target).map_err(failed)?;
@@ -63,7 +63,7 @@ fn attach_one(plan: &MountPlan<'_>, fd: &OwnedFd, root: &RootDir) -> Result<(), 
 }
 
 /// The mount point, created if it is missing.
-fn target(plan: &MountPlan<'_>, fd: &OwnedFd, root: &RootDir) -> Result<OwnedFd, Failure> {
+fn target(plan: &MountPlan<'_>, fd: &OwnedFd, root: &RootDir) -> Result<OwnedFd, StepError> {
     let failed = |error: std::io::Error| plan.failure(&reason(&error));
     let to = plan.mount.destination.as_path();
     let directory = is_dir(fd).map_err(failed)?;
@@ -113,7 +113,7 @@ fn ordinary_dir(
     plan: &MountPlan<'_>,
     root: &RootDir,
     refusal: impl FnOnce(&str) -> String,
-) -> Result<OwnedFd, Failure> {
+) -> Result<OwnedFd, StepError> {
     let to = plan.mount.destination.as_path();
     let opened = root.make_ordinary_dir(to, Mode::from_raw_mode(0o755));
     opened.map_err(|error| match error.raw_os_error() {
@@ -123,7 +123,7 @@ fn ordinary_dir(
 }
 
 /// Devices that are not in the container's own `/dev`.
-pub(crate) fn make_devices(plan: &ContainerPlan<'_>, root: &RootDir) -> Result<(), Failure> {
+pub(crate) fn make_devices(plan: &ContainerPlan<'_>, root: &RootDir) -> Result<(), StepError> {
     // The umask of the process is set later, with its user.
     rustix::process::umask(Mode::empty());
     for device in &plan.devices {
@@ -150,7 +150,7 @@ pub(crate) fn make_devices(plan: &ContainerPlan<'_>, root: &RootDir) -> Result<(
 /// Mounts the container's terminal on `/dev/console`. Symbolic links are refused: in the
 /// container's own `/dev`, one could redirect the mount, for instance into `/proc`
 /// (CVE-2025-52565).
-pub(crate) fn attach_console(terminal: &Terminal, root: &RootDir) -> Result<(), Failure> {
+pub(crate) fn attach_console(terminal: &Terminal, root: &RootDir) -> Result<(), StepError> {
     let what = || "cannot mount the terminal on /dev/console";
     let mount = copy(terminal.slave.as_fd(), false).step(what)?;
     let target = root
@@ -160,7 +160,7 @@ pub(crate) fn attach_console(terminal: &Terminal, root: &RootDir) -> Result<(), 
 }
 
 /// Sets the propagation of the root, and makes it read-only if requested.
-pub(crate) fn finish_root(plan: &ContainerPlan<'_>, root: &RootDir) -> Result<(), Failure> {
+pub(crate) fn finish_root(plan: &ContainerPlan<'_>, root: &RootDir) -> Result<(), StepError> {
     // Only now: mount points and devices were created in it.
     let here = root
         .open(
@@ -175,7 +175,7 @@ pub(crate) fn finish_root(plan: &ContainerPlan<'_>, root: &RootDir) -> Result<()
         "shared" => Some(libc::MS_SHARED),
         "unbindable" => Some(libc::MS_UNBINDABLE),
         other => {
-            return Err(Failure(format!(
+            return Err(StepError(format!(
                 "unknown propagation of the root: {other:?}"
             )));
         }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use rubelet_shim::{
-    protocol::{Decoder, Failure, FromAgent, FromShim, ShimReply, encode, from_shim},
+    protocol::{CallFailure, Decoder, FromAgent, FromShim, ShimReply, encode, from_shim},
     wire,
 };
 use tokio::{
@@ -167,7 +167,7 @@ impl ConnectionTask {
         match message {
             FromShim::Hello(_) => {}
             FromShim::Reply { id, outcome } => {
-                let outcome: Result<ShimReply, Failure> = outcome.into();
+                let outcome: Result<ShimReply, CallFailure> = outcome.into();
                 if let Some(waits) = self.waiting.remove(&id) {
                     // The receiver was dropped if the caller gave up.
                     let _ = waits.send(ShimResponse { outcome, fds });

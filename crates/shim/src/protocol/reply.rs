@@ -34,14 +34,14 @@ pub enum ShimReply {
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
-pub struct Failure {
+pub struct CallFailure {
     /// The kind.
     pub kind: FailureKind,
     /// The message for users.
     pub message: String,
 }
 
-impl Failure {
+impl CallFailure {
     /// A failure of that kind.
     #[must_use]
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {

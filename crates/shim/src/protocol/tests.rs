@@ -118,7 +118,7 @@ fn from_shim_all() -> Vec<FromShim> {
             sandbox: Some(SandboxState::default()),
             ..ShimState::default()
         })))),
-        reply(CallResult::Failure(Failure::new(
+        reply(CallResult::Failure(CallFailure::new(
             FailureKind::NotFound,
             "no",
         ))),

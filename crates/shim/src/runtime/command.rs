@@ -13,7 +13,7 @@ use std::{
 use rubelet_host::alloc;
 use serde::Deserialize;
 
-use crate::protocol::{Failure, FailureKind};
+use crate::protocol::{CallFailure, FailureKind};
 
 /// The exit of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,12 +89,12 @@ impl RuntimeCommand {
     }
 
     /// Starts it; returns its PID. The loop reaps it like all children.
-    pub(super) fn spawn(mut self) -> Result<i32, Failure> {
+    pub(super) fn spawn(mut self) -> Result<i32, CallFailure> {
         let spawned = self.command.spawn();
         alloc::trim();
         match spawned {
             Ok(child) => Ok(child.id().cast_signed()),
-            Err(error) => Err(Failure::new(
+            Err(error) => Err(CallFailure::new(
                 FailureKind::Runtime,
                 format!("cannot execute {}: {error}", self.binary.display()),
             )),

@@ -16,7 +16,7 @@ use rubelet_oci::Process;
 use super::{
     CreateOrder, ExecOrder, OciRuntime, ProcessExit, ProcessStdio, Progress, Startup, StartupStep,
 };
-use crate::protocol::{CreateContainer, Failure, FailureKind, Rootfs};
+use crate::protocol::{CallFailure, CreateContainer, FailureKind, Rootfs};
 
 /// One container of the embedded runtime.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Embedded {
         }
     }
 
-    fn seccomp(&self) -> Result<Option<Vec<u8>>, Failure> {
+    fn seccomp(&self) -> Result<Option<Vec<u8>>, CallFailure> {
         if !self.has_seccomp {
             return Ok(None);
         }
@@ -45,7 +45,7 @@ impl Embedded {
 }
 
 impl OciRuntime for Embedded {
-    fn create(&mut self, order: CreateOrder<'_>) -> Result<Box<dyn Startup>, Failure> {
+    fn create(&mut self, order: CreateOrder<'_>) -> Result<Box<dyn Startup>, CallFailure> {
         let seccomp = self.seccomp()?;
         let overlay = match &order.what.rootfs {
             Rootfs::Ready => None,
@@ -72,7 +72,7 @@ impl OciRuntime for Embedded {
         begun(launching)
     }
 
-    fn exec(&mut self, order: ExecOrder<'_>) -> Result<Box<dyn Startup>, Failure> {
+    fn exec(&mut self, order: ExecOrder<'_>) -> Result<Box<dyn Startup>, CallFailure> {
         let spec = super::read_spec(&self.bundle)?;
         let seccomp = self.seccomp()?;
         let launching = rubelet_container::exec(ExecLaunch {
@@ -86,16 +86,16 @@ impl OciRuntime for Embedded {
         begun(launching)
     }
 
-    fn kill(&mut self, init: BorrowedFd<'_>, signal: i32) -> Result<Progress, Failure> {
+    fn kill(&mut self, init: BorrowedFd<'_>, signal: i32) -> Result<Progress, CallFailure> {
         crate::supervisor::send_signal(init, signal)?;
         Ok(Progress::Done)
     }
 
-    fn delete(&mut self) -> Result<Progress, Failure> {
+    fn delete(&mut self) -> Result<Progress, CallFailure> {
         Ok(Progress::Done)
     }
 
-    fn deleted(&mut self) -> Result<(), Failure> {
+    fn deleted(&mut self) -> Result<(), CallFailure> {
         Ok(())
     }
 
@@ -104,8 +104,8 @@ impl OciRuntime for Embedded {
     }
 }
 
-fn required<T>(cgroup: Option<T>) -> Result<T, Failure> {
-    cgroup.ok_or_else(|| Failure::new(FailureKind::Internal, "the container has no cgroup"))
+fn required<T>(cgroup: Option<T>) -> Result<T, CallFailure> {
+    cgroup.ok_or_else(|| CallFailure::new(FailureKind::Internal, "the container has no cgroup"))
 }
 
 fn stdio(streams: ProcessStdio, process: &Process) -> Stdio {
@@ -125,7 +125,7 @@ fn stdio(streams: ProcessStdio, process: &Process) -> Stdio {
     }
 }
 
-fn begun(launching: Result<Launching, LaunchError>) -> Result<Box<dyn Startup>, Failure> {
+fn begun(launching: Result<Launching, LaunchError>) -> Result<Box<dyn Startup>, CallFailure> {
     match launching {
         Ok(launching) => {
             let prepares = launching.prepares;
@@ -141,7 +141,7 @@ fn begun(launching: Result<Launching, LaunchError>) -> Result<Box<dyn Startup>, 
         }
         Err(error) => {
             let text = ErrorChain(&error).to_string();
-            Err(Failure::new(FailureKind::Runtime, text))
+            Err(CallFailure::new(FailureKind::Runtime, text))
         }
     }
 }
@@ -208,11 +208,11 @@ impl Startup for ForkedStartup {
         Some(step)
     }
 
-    fn go(&mut self) -> Result<(), Failure> {
+    fn go(&mut self) -> Result<(), CallFailure> {
         match self.barrier.take() {
             Some(barrier) => open_barrier(barrier),
             None => {
-                return Err(Failure::new(
+                return Err(CallFailure::new(
                     FailureKind::WrongState,
                     "the program was started already",
                 ));

@@ -20,7 +20,7 @@ use super::{
     console::ConsoleSocket,
     host_failure, overlay,
 };
-use crate::protocol::{CreateContainer, ExternalRuntime, Failure, FailureKind, Rootfs};
+use crate::protocol::{CallFailure, CreateContainer, ExternalRuntime, FailureKind, Rootfs};
 
 /// One container of an external runtime.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl External {
 }
 
 impl OciRuntime for External {
-    fn create(&mut self, order: CreateOrder<'_>) -> Result<Box<dyn Startup>, Failure> {
+    fn create(&mut self, order: CreateOrder<'_>) -> Result<Box<dyn Startup>, CallFailure> {
         let bundle = &self.program.bundle;
         let at = bundle.join(&order.spec.root.path);
         overlay::mount(&self.rootfs, &at).map_err(|error| {
@@ -106,7 +106,7 @@ impl OciRuntime for External {
         }))
     }
 
-    fn exec(&mut self, order: ExecOrder<'_>) -> Result<Box<dyn Startup>, Failure> {
+    fn exec(&mut self, order: ExecOrder<'_>) -> Result<Box<dyn Startup>, CallFailure> {
         let bundle = &self.program.bundle;
         // The agent's identifier may not be a valid file name.
         let name = order.exec_id.replace(['/', '.', '\0'], "-");
@@ -135,13 +135,13 @@ impl OciRuntime for External {
         }))
     }
 
-    fn kill(&mut self, _: BorrowedFd<'_>, signal: i32) -> Result<Progress, Failure> {
+    fn kill(&mut self, _: BorrowedFd<'_>, signal: i32) -> Result<Progress, CallFailure> {
         let mut call = self.program.call("kill");
         call.arg(&self.program.id).arg(signal.to_string());
         call.spawn().map(Progress::Helper)
     }
 
-    fn delete(&mut self) -> Result<Progress, Failure> {
+    fn delete(&mut self) -> Result<Progress, CallFailure> {
         if !self.create_called {
             return Ok(Progress::Done);
         }
@@ -150,7 +150,7 @@ impl OciRuntime for External {
         call.spawn().map(Progress::Helper)
     }
 
-    fn deleted(&mut self) -> Result<(), Failure> {
+    fn deleted(&mut self) -> Result<(), CallFailure> {
         let _ = fs::remove_file(self.program.log());
         let Some(at) = self.mounted.take() else {
             return Ok(());
@@ -175,7 +175,7 @@ fn prepare(
     pid_file: &Path,
     streams: ProcessStdio,
     console_name: &str,
-) -> Result<Option<ConsoleSocket>, Failure> {
+) -> Result<Option<ConsoleSocket>, CallFailure> {
     // Remove the PID file of an earlier call.
     let _ = fs::remove_file(pid_file);
     call.arg("--pid-file").arg(pid_file);
@@ -317,12 +317,12 @@ impl Startup for CommandStartup {
         self.steps.pop()
     }
 
-    fn go(&mut self) -> Result<(), Failure> {
+    fn go(&mut self) -> Result<(), CallFailure> {
         if self.is_exec {
             return Ok(());
         }
         if self.stage != Stage::Created {
-            return Err(Failure::new(
+            return Err(CallFailure::new(
                 FailureKind::WrongState,
                 "the program was started already",
             ));

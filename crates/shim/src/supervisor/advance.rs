@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use super::{container::Init, shim::Shim};
 use crate::{
     clock,
-    protocol::{ContainerPhase, Failure, FailureKind, ShimReply},
+    protocol::{CallFailure, ContainerPhase, FailureKind, ShimReply},
     runtime::{ProcessExit, StartupStep, host_failure},
 };
 
@@ -92,7 +92,7 @@ impl Shim {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };
-        let failure = Failure::new(FailureKind::Runtime, why);
+        let failure = CallFailure::new(FailureKind::Runtime, why);
         if container.phase == ContainerPhase::Creating {
             return self.give_up(slot, failure);
         }
@@ -104,7 +104,7 @@ impl Shim {
     }
 
     /// Deletes a container that could not be created, then replies with the failure.
-    fn give_up(&mut self, slot: u32, failure: Failure) {
+    fn give_up(&mut self, slot: u32, failure: CallFailure) {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };

@@ -21,7 +21,7 @@ use super::{
     shim::Shim,
     watch::{EpollSet, EventSource, Interest},
 };
-use crate::protocol::{ContainerPhase, Event, Failure, FailureKind, ShimReply, StreamFds};
+use crate::protocol::{CallFailure, ContainerPhase, Event, FailureKind, ShimReply, StreamFds};
 
 /// Maximum backlog for a reader that is slower than its container, in bytes. The agent's pipe holds
 /// much more.
@@ -204,9 +204,9 @@ impl Shim {
         attach_id: &str,
         streams: StreamFds,
         fds: Vec<OwnedFd>,
-    ) -> Result<ShimReply, Failure> {
+    ) -> Result<ShimReply, CallFailure> {
         let slot = self.known(id)?;
-        let invalid = |text: String| Failure::new(FailureKind::Invalid, text);
+        let invalid = |text: String| CallFailure::new(FailureKind::Invalid, text);
         if streams.stdin || fds.is_empty() || streams.count() != fds.len() {
             return Err(invalid(
                 "an attachment needs one file descriptor for each output".to_owned(),

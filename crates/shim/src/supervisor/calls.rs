@@ -22,8 +22,8 @@ use crate::{
     exit_record,
     log::LogFile,
     protocol::{
-        Call, ContainerPhase, CreateContainer, Failure, FailureKind, RuntimeChoice, SandboxSetup,
-        ShimReply, ShimState, SignalTarget,
+        Call, CallFailure, ContainerPhase, CreateContainer, FailureKind, RuntimeChoice,
+        SandboxSetup, ShimReply, ShimState, SignalTarget,
     },
     runtime::{self, CreateOrder, ProcessStdio, Progress, host_failure},
 };
@@ -33,7 +33,7 @@ impl Shim {
     pub(super) fn call(&mut self, to: ReplyTo, call: Call, fds: Vec<OwnedFd>) {
         if self.pending_shutdown.is_some() && !matches!(call, Call::State) {
             let text = "the shim is shutting down";
-            return self.reply(to, Err(Failure::new(FailureKind::WrongState, text)));
+            return self.reply(to, Err(CallFailure::new(FailureKind::WrongState, text)));
         }
         let result = match call {
             Call::MakeSandbox(setup) => self.make_sandbox(*setup).map(Some),
@@ -78,9 +78,9 @@ impl Shim {
         }
     }
 
-    fn make_sandbox(&mut self, setup: SandboxSetup) -> Result<ShimReply, Failure> {
+    fn make_sandbox(&mut self, setup: SandboxSetup) -> Result<ShimReply, CallFailure> {
         if self.sandbox.is_some() {
-            return Err(Failure::new(
+            return Err(CallFailure::new(
                 FailureKind::AlreadyExists,
                 "the shim already has a sandbox",
             ));
@@ -91,22 +91,22 @@ impl Shim {
         Ok(ShimReply::Sandbox(Box::new(state)))
     }
 
-    fn create(&mut self, to: ReplyTo, what: CreateContainer) -> Result<(), Failure> {
+    fn create(&mut self, to: ReplyTo, what: CreateContainer) -> Result<(), CallFailure> {
         if self.find(&what.id).is_some() {
-            return Err(Failure::new(
+            return Err(CallFailure::new(
                 FailureKind::AlreadyExists,
                 format!("container {} already exists in the shim", what.id),
             ));
         }
         if self.sandbox.is_none() {
-            return Err(Failure::new(
+            return Err(CallFailure::new(
                 FailureKind::WrongState,
                 "the shim has no sandbox yet",
             ));
         }
         let spec = runtime::read_spec(&what.bundle)?;
         if spec.process.terminal != what.tty {
-            return Err(Failure::new(
+            return Err(CallFailure::new(
                 FailureKind::Invalid,
                 format!(
                     "the terminal setting in config.json of {} differs from the call",
@@ -185,12 +185,12 @@ impl Shim {
     }
 
     /// The container's cgroup, which the agent has created.
-    pub(super) fn target(&mut self, what: &CreateContainer) -> Result<CgroupTarget, Failure> {
+    pub(super) fn target(&mut self, what: &CreateContainer) -> Result<CgroupTarget, CallFailure> {
         let opened = self.cgroups()?.target(&what.cgroup);
         opened.map_err(|error| host_failure("cannot open the container's cgroup", error))
     }
 
-    fn start(&mut self, to: ReplyTo, id: &str) -> Result<(), Failure> {
+    fn start(&mut self, to: ReplyTo, id: &str) -> Result<(), CallFailure> {
         let slot = self.known(id)?;
         let container = self.containers.get_mut(&slot).expect("it was just found");
         let is_created = container.phase == ContainerPhase::Created
@@ -212,11 +212,11 @@ impl Shim {
         id: &str,
         signal: i32,
         target: &SignalTarget,
-    ) -> Result<Option<ShimReply>, Failure> {
+    ) -> Result<Option<ShimReply>, CallFailure> {
         let slot = self.known(id)?;
         if !(1..=libc::SIGRTMAX()).contains(&signal) {
             let text = format!("{signal} is not a valid signal");
-            return Err(Failure::new(FailureKind::Invalid, text));
+            return Err(CallFailure::new(FailureKind::Invalid, text));
         }
         let container = self.containers.get_mut(&slot).expect("it was just found");
         match target {
@@ -262,7 +262,7 @@ impl Shim {
                 let mut execs = container.execs.values();
                 let exec = execs.find(|exec| exec.exec_id == *exec_id);
                 let Some(handle) = exec.and_then(|exec| exec.handle.as_ref()) else {
-                    return Err(Failure::new(
+                    return Err(CallFailure::new(
                         FailureKind::NotFound,
                         format!("exec {exec_id} is not running in the container {id}"),
                     ));
@@ -274,7 +274,7 @@ impl Shim {
         }
     }
 
-    fn reopen_log(&mut self, id: &str) -> Result<ShimReply, Failure> {
+    fn reopen_log(&mut self, id: &str) -> Result<ShimReply, CallFailure> {
         let slot = self.known(id)?;
         let container = self.containers.get_mut(&slot).expect("it was just found");
         let reopened = container.output.log.reopen();
@@ -282,11 +282,11 @@ impl Shim {
         Ok(ShimReply::Done)
     }
 
-    fn resize(&mut self, id: &str, width: u16, height: u16) -> Result<ShimReply, Failure> {
+    fn resize(&mut self, id: &str, width: u16, height: u16) -> Result<ShimReply, CallFailure> {
         let slot = self.known(id)?;
         let container = self.containers.get_mut(&slot).expect("it was just found");
         let Some(terminal) = container.input.terminal() else {
-            return Err(Failure::new(
+            return Err(CallFailure::new(
                 FailureKind::WrongState,
                 format!("the container {id} has no terminal"),
             ));
@@ -302,17 +302,17 @@ impl Shim {
         Ok(ShimReply::Done)
     }
 
-    fn feed_stdin(&mut self, id: &str, fds: Vec<OwnedFd>) -> Result<ShimReply, Failure> {
+    fn feed_stdin(&mut self, id: &str, fds: Vec<OwnedFd>) -> Result<ShimReply, CallFailure> {
         let slot = self.known(id)?;
         let Ok([source]) = <[OwnedFd; 1]>::try_from(fds) else {
-            return Err(Failure::new(
+            return Err(CallFailure::new(
                 FailureKind::Invalid,
                 "standard input needs exactly one file descriptor",
             ));
         };
         let container = self.containers.get_mut(&slot).expect("it was just found");
         if container.what.tty && !container.what.stdin {
-            return Err(Failure::new(
+            return Err(CallFailure::new(
                 FailureKind::WrongState,
                 format!("the container {id} has no standard input (stdin: false)"),
             ));
@@ -321,7 +321,7 @@ impl Shim {
         Ok(ShimReply::Done)
     }
 
-    fn close_stdin(&mut self, id: &str) -> Result<ShimReply, Failure> {
+    fn close_stdin(&mut self, id: &str) -> Result<ShimReply, CallFailure> {
         let slot = self.known(id)?;
         let container = self.containers.get_mut(&slot).expect("it was just found");
         container.input.close(&self.watch);
@@ -329,9 +329,9 @@ impl Shim {
     }
 
     /// The container with that identifier, or an error.
-    pub(super) fn known(&self, id: &str) -> Result<u32, Failure> {
+    pub(super) fn known(&self, id: &str) -> Result<u32, CallFailure> {
         self.find(id).ok_or_else(|| {
-            Failure::new(
+            CallFailure::new(
                 FailureKind::NotFound,
                 format!("container {id} not found in the shim"),
             )
@@ -340,7 +340,7 @@ impl Shim {
 }
 
 /// The error of a call that is not possible in the container's phase.
-pub(super) fn wrong_phase(container: &Container, what: &str) -> Failure {
+pub(super) fn wrong_phase(container: &Container, what: &str) -> CallFailure {
     let phase = match container.phase {
         _ if container.deletion.is_some() => "is being deleted",
         ContainerPhase::Creating => "is still being created",
@@ -350,7 +350,7 @@ pub(super) fn wrong_phase(container: &Container, what: &str) -> Failure {
     };
     let id = &container.what.id;
     let text = format!("the container {id} {phase} and cannot be {what}");
-    Failure::new(FailureKind::WrongState, text)
+    CallFailure::new(FailureKind::WrongState, text)
 }
 
 fn open(pid: i32) -> Option<OwnedFd> {

@@ -7,7 +7,7 @@ use rubelet_oci::{NamespaceKind, Spec};
 use super::{input::Input, output::Output, watch::EpollSet};
 use crate::{
     ExitRecord,
-    protocol::{ContainerPhase, ContainerState, CreateContainer, Failure},
+    protocol::{CallFailure, ContainerPhase, ContainerState, CreateContainer},
     runtime::{OciRuntime, ProcessExit, Startup},
 };
 
@@ -75,7 +75,7 @@ pub(super) struct Exec {
 #[derive(Debug)]
 pub(super) struct Deletion {
     /// The pending requests and their results.
-    pub(super) callers: Vec<(ReplyTo, Result<(), Failure>)>,
+    pub(super) callers: Vec<(ReplyTo, Result<(), CallFailure>)>,
     /// The runtime's deletion has begun.
     pub(super) begun: bool,
     /// The running `delete` program.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     clock,
-    protocol::{ContainerPhase, Event, Failure, FailureKind, ShimReply},
+    protocol::{CallFailure, ContainerPhase, Event, FailureKind, ShimReply},
     runtime::{ProcessExit, Progress},
 };
 
@@ -39,7 +39,7 @@ impl Shim {
     pub(super) fn begin_deletion(
         &mut self,
         slot: u32,
-        caller: Option<(ReplyTo, Result<(), Failure>)>,
+        caller: Option<(ReplyTo, Result<(), CallFailure>)>,
     ) {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
@@ -47,7 +47,10 @@ impl Shim {
         let mut callers: Vec<_> = caller.into_iter().collect();
         if let Some(waiting) = container.caller.take() {
             let text = "the container was deleted concurrently";
-            callers.push((waiting, Err(Failure::new(FailureKind::WrongState, text))));
+            callers.push((
+                waiting,
+                Err(CallFailure::new(FailureKind::WrongState, text)),
+            ));
         }
         if let Some(deletion) = &mut container.deletion {
             deletion.callers.extend(callers);
@@ -135,7 +138,7 @@ impl Shim {
         }
         if ended != ProcessExit::Exit(0) {
             let text = container.runtime.error_message(ended);
-            let failure = Failure::new(FailureKind::Runtime, text);
+            let failure = CallFailure::new(FailureKind::Runtime, text);
             return self.deletion_failed(slot, &failure);
         }
         self.continue_deletion(slot);
@@ -143,7 +146,7 @@ impl Shim {
 
     /// Keeps the container, so that the deletion can be repeated. A container that was never
     /// created is dropped nevertheless, since no agent knows it.
-    fn deletion_failed(&mut self, slot: u32, failure: &Failure) {
+    fn deletion_failed(&mut self, slot: u32, failure: &CallFailure) {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };
@@ -186,7 +189,7 @@ impl Shim {
             match exec.caller {
                 Some(to) => {
                     let text = "the container was deleted concurrently";
-                    self.reply(to, Err(Failure::new(FailureKind::WrongState, text)));
+                    self.reply(to, Err(CallFailure::new(FailureKind::WrongState, text)));
                 }
                 // Killed, and not reaped yet. A client that waits for its exit must not wait
                 // forever.

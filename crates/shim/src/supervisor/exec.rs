@@ -11,7 +11,8 @@ use super::{
 use crate::{
     clock,
     protocol::{
-        ContainerPhase, Event, Failure, FailureKind, RuntimeChoice, ShimReply, StartExec, StreamFds,
+        CallFailure, ContainerPhase, Event, FailureKind, RuntimeChoice, ShimReply, StartExec,
+        StreamFds,
     },
     runtime::{ExecOrder, ProcessExit, ProcessStdio, StartupStep, host_failure},
 };
@@ -23,7 +24,7 @@ impl Shim {
         to: ReplyTo,
         what: StartExec,
         fds: Vec<OwnedFd>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CallFailure> {
         let slot = self.known(&what.id)?;
         let streams = if what.process.terminal {
             ProcessStdio::Terminal
@@ -39,7 +40,7 @@ impl Shim {
             .values()
             .any(|exec| exec.exec_id == what.exec_id)
         {
-            return Err(Failure::new(
+            return Err(CallFailure::new(
                 FailureKind::AlreadyExists,
                 format!("exec {} already exists", what.exec_id),
             ));
@@ -153,7 +154,7 @@ impl Shim {
             container.execs.remove(&number);
         }
         if let Some(to) = caller {
-            self.reply(to, Err(Failure::new(FailureKind::Runtime, why)));
+            self.reply(to, Err(CallFailure::new(FailureKind::Runtime, why)));
         }
     }
 
@@ -170,7 +171,7 @@ impl Shim {
         // Without an event: the agent never learned of this process.
         if let Some(to) = exec.caller {
             let text = format!("it exited before its program was started: {ended}");
-            return self.reply(to, Err(Failure::new(FailureKind::Runtime, text)));
+            return self.reply(to, Err(CallFailure::new(FailureKind::Runtime, text)));
         }
         self.report(Event::ExecExited {
             container: container_id,
@@ -197,9 +198,9 @@ impl Container {
 }
 
 /// The three standard streams; missing ones are /dev/null.
-fn standard_streams(which: StreamFds, fds: Vec<OwnedFd>) -> Result<ProcessStdio, Failure> {
+fn standard_streams(which: StreamFds, fds: Vec<OwnedFd>) -> Result<ProcessStdio, CallFailure> {
     if which.count() != fds.len() {
-        return Err(Failure::new(
+        return Err(CallFailure::new(
             FailureKind::Invalid,
             format!(
                 "{} file descriptors for {} standard streams",
@@ -209,7 +210,7 @@ fn standard_streams(which: StreamFds, fds: Vec<OwnedFd>) -> Result<ProcessStdio,
         ));
     }
     let mut fds = fds.into_iter();
-    let mut take = |came: bool| -> Result<OwnedFd, Failure> {
+    let mut take = |came: bool| -> Result<OwnedFd, CallFailure> {
         if came && let Some(fd) = fds.next() {
             return Ok(fd);
         }

@@ -3,7 +3,7 @@
 use super::{calls::wrong_phase, container::ReplyTo, output::OutputContext, shim::Shim};
 use crate::{
     ExitRecord, clock, exit_record,
-    protocol::{ContainerPhase, Event, Failure, FailureKind, ShimReply},
+    protocol::{CallFailure, ContainerPhase, Event, FailureKind, ShimReply},
     runtime::ProcessExit,
 };
 
@@ -145,7 +145,7 @@ impl Shim {
             ProcessExit::Exit(0) => Ok(ShimReply::Done),
             // It exited while the `kill` program was running.
             _ if !container.is_alive() => Err(wrong_phase(container, "sent a signal")),
-            _ => Err(Failure::new(
+            _ => Err(CallFailure::new(
                 FailureKind::Runtime,
                 container.runtime.error_message(ended),
             )),
@@ -221,7 +221,7 @@ impl Shim {
         });
         let caller = container.caller.take();
         let text = format!("it exited before its program was started: {ended}");
-        let failure = Failure::new(FailureKind::Runtime, text);
+        let failure = CallFailure::new(FailureKind::Runtime, text);
         if container.phase == ContainerPhase::Creating {
             // It was never reported as created, so its exit is not reported either.
             container.phase = ContainerPhase::Exited;

@@ -9,7 +9,7 @@ use std::{
 use rustix::fs::OFlags;
 
 use super::watch::{EpollSet, EventSource, Interest};
-use crate::protocol::{Failure, FailureKind};
+use crate::protocol::{CallFailure, FailureKind};
 
 /// Maximum buffered bytes of a feed for a container that does not read.
 const HELD: usize = 4 << 10;
@@ -51,9 +51,9 @@ impl Input {
         source: OwnedFd,
         watch: &EpollSet,
         slot: u32,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CallFailure> {
         if self.target.is_none() {
-            return Err(Failure::new(
+            return Err(CallFailure::new(
                 FailureKind::WrongState,
                 "the container has no standard input, or it is closed",
             ));
@@ -61,7 +61,7 @@ impl Input {
         let begin = set_nonblocking(&source)
             .and_then(|()| watch.add(&source, EventSource::Feed(slot), Interest::Read));
         begin.map_err(|error| {
-            Failure::new(
+            CallFailure::new(
                 FailureKind::Invalid,
                 format!("standard input needs a pipe or socket: {error}"),
             )

@@ -14,7 +14,7 @@ use rubelet_oci::NamespaceKind;
 use rustix::mount::MountFlags;
 
 use crate::{
-    protocol::{Failure, FailureKind, SandboxSetup, SandboxState, ShmMount},
+    protocol::{CallFailure, FailureKind, SandboxSetup, SandboxState, ShmMount},
     runtime::host_failure,
 };
 
@@ -29,8 +29,8 @@ impl Sandbox {
     /// Creates the sandbox; rolls back if a step fails.
     pub(super) fn make(
         setup: SandboxSetup,
-        cgroups: Result<&CgroupFs, Failure>,
-    ) -> Result<Self, Failure> {
+        cgroups: Result<&CgroupFs, CallFailure>,
+    ) -> Result<Self, CallFailure> {
         let has = |kind| setup.namespaces.contains(&kind);
         let known = [
             NamespaceKind::Network,
@@ -39,7 +39,7 @@ impl Sandbox {
             NamespaceKind::Pid,
         ];
         if let Some(kind) = setup.namespaces.iter().find(|kind| !known.contains(kind)) {
-            return Err(Failure::new(
+            return Err(CallFailure::new(
                 FailureKind::Invalid,
                 format!("containers of a pod cannot share a {kind:?} namespace"),
             ));
@@ -53,8 +53,9 @@ impl Sandbox {
             hostname: setup.hostname.clone(),
             sysctls: setup.sysctls.clone(),
         };
-        let namespaces = make_namespaces(&wanted)
-            .map_err(|error| Failure::new(FailureKind::Runtime, ErrorChain(&error).to_string()))?;
+        let namespaces = make_namespaces(&wanted).map_err(|error| {
+            CallFailure::new(FailureKind::Runtime, ErrorChain(&error).to_string())
+        })?;
         let sandbox = Self { setup, namespaces };
         match sandbox.place_pause(cgroups).and_then(|()| sandbox.mount()) {
             Ok(()) => Ok(sandbox),
@@ -66,7 +67,7 @@ impl Sandbox {
         }
     }
 
-    fn place_pause(&self, cgroups: Result<&CgroupFs, Failure>) -> Result<(), Failure> {
+    fn place_pause(&self, cgroups: Result<&CgroupFs, CallFailure>) -> Result<(), CallFailure> {
         let (Some(pause), Some(cgroup)) = (&self.namespaces.pause, &self.setup.cgroup) else {
             return Ok(());
         };
@@ -81,7 +82,7 @@ impl Sandbox {
         })
     }
 
-    fn mount(&self) -> Result<(), Failure> {
+    fn mount(&self) -> Result<(), CallFailure> {
         if let (Some(at), Some(net)) = (&self.setup.bind_net, &self.namespaces.net) {
             bind_namespace(net, at)?;
         }
@@ -150,7 +151,7 @@ impl Sandbox {
     }
 }
 
-fn bind_namespace(net: &OwnedFd, at: &Path) -> Result<(), Failure> {
+fn bind_namespace(net: &OwnedFd, at: &Path) -> Result<(), CallFailure> {
     // A file of an earlier attempt may exist: it is only a mount point, so its content is
     // irrelevant.
     OpenOptions::new()
@@ -163,7 +164,7 @@ fn bind_namespace(net: &OwnedFd, at: &Path) -> Result<(), Failure> {
         .map_err(|error| host_failure("cannot bind the network namespace", error))
 }
 
-fn mount_shm(shm: &ShmMount) -> Result<(), Failure> {
+fn mount_shm(shm: &ShmMount) -> Result<(), CallFailure> {
     let step = format!("cannot mount /dev/shm of the pod on {}", shm.path.display());
     fs::create_dir_all(&shm.path).map_err(|error| host_failure(&step, error))?;
     let options = format!("mode=1777,size={}", shm.size_bytes);

@@ -36,7 +36,7 @@ use crate::{
     clock,
     log::TimestampFormatter,
     protocol::{
-        CallResult, DecodedMessage, Event, Failure, FailureKind, FromAgent, FromShim, Hello,
+        CallFailure, CallResult, DecodedMessage, Event, FailureKind, FromAgent, FromShim, Hello,
         ShimReply, VERSION,
     },
     spawn::{self, SOCKET},
@@ -160,7 +160,7 @@ impl Shim {
     fn report_panic(&mut self) {
         let message = super::process::last_panic();
         if let Some(to) = self.handling.take() {
-            self.reply(to, Err(Failure::new(FailureKind::Internal, &*message)));
+            self.reply(to, Err(CallFailure::new(FailureKind::Internal, &*message)));
         }
         self.report(Event::Warning { message });
     }
@@ -207,7 +207,7 @@ impl Shim {
     }
 
     /// The cgroup hierarchies, detected on first use.
-    pub(super) fn cgroups(&mut self) -> Result<&CgroupFs, Failure> {
+    pub(super) fn cgroups(&mut self) -> Result<&CgroupFs, CallFailure> {
         if self.cgroups.is_none() {
             let found = CgroupFs::detect(Path::new("/sys/fs/cgroup")).map_err(|error| {
                 crate::runtime::host_failure("cannot detect the cgroup hierarchies", error)
@@ -245,7 +245,7 @@ impl Shim {
     }
 
     /// Replies to a request; does nothing if the agent has disconnected.
-    pub(super) fn reply(&mut self, to: ReplyTo, result: Result<ShimReply, Failure>) {
+    pub(super) fn reply(&mut self, to: ReplyTo, result: Result<ShimReply, CallFailure>) {
         self.reply_with(to, result, Vec::new());
     }
 
@@ -253,7 +253,7 @@ impl Shim {
     pub(super) fn reply_with(
         &mut self,
         to: ReplyTo,
-        result: Result<ShimReply, Failure>,
+        result: Result<ShimReply, CallFailure>,
         fds: Vec<OwnedFd>,
     ) {
         let reply = FromShim::Reply {
@@ -392,7 +392,7 @@ impl Shim {
                 };
                 let text =
                     format!("this shim is of another release and does not support the call: {why}");
-                self.reply(to, Err(Failure::new(FailureKind::Unsupported, text)));
+                self.reply(to, Err(CallFailure::new(FailureKind::Unsupported, text)));
             }
             DecodedMessage::Ignored => {}
         }

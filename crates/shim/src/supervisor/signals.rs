@@ -11,7 +11,7 @@ use std::{
 
 use rustix::event::EventfdFlags;
 
-use crate::protocol::{Failure, FailureKind};
+use crate::protocol::{CallFailure, FailureKind};
 
 /// Signals that terminate a process by default, and that are sent to whole process groups when the
 /// agent or its service stops.
@@ -85,9 +85,9 @@ fn handle(signal: i32, handler: extern "C" fn(libc::c_int)) -> io::Result<()> {
 }
 
 /// Sends a signal to a process.
-pub(crate) fn send(process: BorrowedFd<'_>, signal: i32) -> Result<(), Failure> {
+pub(crate) fn send(process: BorrowedFd<'_>, signal: i32) -> Result<(), CallFailure> {
     if !(1..=libc::SIGRTMAX()).contains(&signal) {
-        return Err(Failure::new(
+        return Err(CallFailure::new(
             FailureKind::Invalid,
             format!("{signal} is not a valid signal"),
         ));
@@ -109,7 +109,7 @@ pub(crate) fn send(process: BorrowedFd<'_>, signal: i32) -> Result<(), Failure> 
     }
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
-        Some(libc::ESRCH) => Err(Failure::new(
+        Some(libc::ESRCH) => Err(CallFailure::new(
             FailureKind::WrongState,
             "the process has exited",
         )),

@@ -23,13 +23,13 @@ use rustix::{
 
 use super::{container::Init, sandbox::Sandbox, shim::Shim};
 use crate::{
-    protocol::{ContainerPhase, CreateContainer, Failure, FailureKind},
+    protocol::{CallFailure, ContainerPhase, CreateContainer, FailureKind},
     runtime::host_failure,
 };
 
 impl Shim {
     /// Opens the PID namespace of a running container, and creates the link in the bundle.
-    pub(super) fn hold_target(&self, id: &str, bundle: &Path) -> Result<OwnedFd, Failure> {
+    pub(super) fn hold_target(&self, id: &str, bundle: &Path) -> Result<OwnedFd, CallFailure> {
         let slot = self.known(id)?;
         let target = &self.containers[&slot];
         let runs = target.phase == ContainerPhase::Running && target.deletion.is_none();
@@ -40,7 +40,7 @@ impl Shim {
         };
         let namespace = namespace.ok_or_else(|| {
             let text = format!("the target container {id} is not running");
-            Failure::new(FailureKind::WrongState, text)
+            CallFailure::new(FailureKind::WrongState, text)
         })?;
         let link = bundle.join(CreateContainer::PID_NAMESPACE);
         let shim = std::process::id();

@@ -19,7 +19,7 @@ use rubelet_shim::{
     ExitRecord,
     client::{CallError, Client},
     protocol::{
-        Call, ContainerState, CreateContainer, Event, ExternalRuntime, Failure, FailureKind,
+        Call, CallFailure, ContainerState, CreateContainer, Event, ExternalRuntime, FailureKind,
         Rootfs, RuntimeChoice, SandboxSetup, ShimReply, ShimState, SignalTarget,
     },
     spawn::{self, SpawnOptions, Spawned},
@@ -205,7 +205,7 @@ impl Shim {
     }
 
     /// The failure of a call that must not be done.
-    pub(crate) fn refused(&mut self, call: Call) -> Failure {
+    pub(crate) fn refused(&mut self, call: Call) -> CallFailure {
         failure(self.call(call))
     }
 
@@ -349,7 +349,7 @@ pub(crate) fn spawn(dir: &Path, cgroup: &CgroupPath) -> Spawned {
 }
 
 /// The failure that a call must have.
-pub(crate) fn failure<T: std::fmt::Debug>(result: Result<T, CallError>) -> Failure {
+pub(crate) fn failure<T: std::fmt::Debug>(result: Result<T, CallError>) -> CallFailure {
     match result {
         Err(CallError::Failure(failure)) => failure,
         other => panic!("{other:?}"),
@@ -357,7 +357,7 @@ pub(crate) fn failure<T: std::fmt::Debug>(result: Result<T, CallError>) -> Failu
 }
 
 /// Panics unless a failure is of a kind and says something.
-pub(crate) fn assert_failure(failure: &Failure, kind: FailureKind, text: &str) {
+pub(crate) fn assert_failure(failure: &CallFailure, kind: FailureKind, text: &str) {
     assert_eq!(failure.kind, kind, "{failure:?}");
     assert!(failure.message.contains(text), "{failure:?}");
 }
