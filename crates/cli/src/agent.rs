@@ -18,7 +18,7 @@ use rubelet_server::{Resource, group};
 use serde_json::Value;
 use tokio::net::UnixStream;
 
-use super::{failure::Failure, url::Url};
+use super::{failure::CommandError, url::Url};
 
 /// Timeout for the head of a response.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(15);
@@ -59,7 +59,7 @@ pub(super) enum CallError {
     Broken(anyhow::Error),
 }
 
-impl From<CallError> for Failure {
+impl From<CallError> for CommandError {
     fn from(error: CallError) -> Self {
         match error {
             CallError::Away(error) | CallError::Refused(_, error) | CallError::Broken(error) => {

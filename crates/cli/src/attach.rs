@@ -5,7 +5,7 @@ use rubelet_streaming::SessionKind;
 use super::{
     agent::Agent,
     containers,
-    failure::Failure,
+    failure::CommandError,
     session::{Session, StreamArgs, check_phase},
     target::{NamespaceArgs, PodArg},
     terminal::Terminal,
@@ -37,7 +37,7 @@ pub(super) async fn run(
     agent: &Agent,
     args: &AttachArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let pod = args.pod.find(agent, args.namespace.namespace()).await?;
     check_phase(&pod, "attach to")?;
     let (named, quiet) = (args.container.as_deref(), args.streams.quiet);

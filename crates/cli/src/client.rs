@@ -4,8 +4,8 @@ use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode};
 
 use super::{
     agent::Agent, attach, binary::Binary, completion, config, cp, debug, delete, describe, doctor,
-    events, exec, failure::Failure, get, image, logs, net, port_forward, restart, shell, status,
-    streams::Streams, terminal::Terminal, version, why,
+    events, exec, failure::CommandError, get, image, logs, net, port_forward, restart, shell,
+    status, streams::Streams, terminal::Terminal, version, why,
 };
 
 /// The default socket of the agent.
@@ -104,20 +104,20 @@ impl ClientCall {
     /// Runs the command; returns the exit code.
     pub(super) fn run(self, binary: Binary, terminal: &mut Terminal<'_>) -> u8 {
         match self.dispatch(binary, terminal) {
-            Ok(()) | Err(Failure::ReaderGone) => 0,
-            Err(Failure::Exit(code)) => code,
-            Err(Failure::Usage(message)) => {
+            Ok(()) | Err(CommandError::ReaderGone) => 0,
+            Err(CommandError::Exit(code)) => code,
+            Err(CommandError::Usage(message)) => {
                 terminal.error(&message);
                 2
             }
-            Err(Failure::Error(error)) => {
+            Err(CommandError::Error(error)) => {
                 terminal.error(&format!("{error:#}"));
                 1
             }
         }
     }
 
-    fn dispatch(self, binary: Binary, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    fn dispatch(self, binary: Binary, terminal: &mut Terminal<'_>) -> Result<(), CommandError> {
         match self.command {
             ClientCommand::Completion(args) => completion::run(&args, terminal),
             ClientCommand::Config(args) => config::run(args, terminal),
@@ -139,7 +139,7 @@ async fn with_agent(
     command: ClientCommand,
     binary: Binary,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     match command {
         ClientCommand::Get(args) => get::run(agent, args, terminal).await,
         ClientCommand::Describe(args) => describe::run(agent, &args, terminal).await,

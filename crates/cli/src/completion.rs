@@ -5,7 +5,7 @@ mod names;
 
 use super::{
     command_line::program,
-    failure::Failure,
+    failure::CommandError,
     terminal::{Terminal, visible},
 };
 
@@ -72,7 +72,7 @@ end
 complete -c rubelet -a '(__rubelet_names)'
 "#;
 
-pub(super) fn run(args: &CompletionArgs, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+pub(super) fn run(args: &CompletionArgs, terminal: &mut Terminal<'_>) -> Result<(), CommandError> {
     let shell = match args.shell {
         Shell::Bash => clap_complete::Shell::Bash,
         Shell::Zsh => clap_complete::Shell::Zsh,
@@ -98,7 +98,7 @@ fn renamed(script: &str) -> String {
 }
 
 /// Prints names, one a line. Control characters are escaped.
-fn print(names: &[String], terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+fn print(names: &[String], terminal: &mut Terminal<'_>) -> Result<(), CommandError> {
     let lines: String = names
         .iter()
         .map(|name| format!("{}\n", visible(name)))

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 pub use self::files::ConfigFiles;
 use super::{
-    failure::Failure,
+    failure::CommandError,
     print::{self, Form},
     terminal::Terminal,
 };
@@ -60,7 +60,7 @@ struct ShowArgs {
     source: SourceArgs,
 }
 
-pub(super) fn run(args: ConfigArgs, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+pub(super) fn run(args: ConfigArgs, terminal: &mut Terminal<'_>) -> Result<(), CommandError> {
     match args.command {
         ConfigCommand::Validate(args) => validate(&args, terminal),
         ConfigCommand::Show(mut args) => {
@@ -70,7 +70,7 @@ pub(super) fn run(args: ConfigArgs, terminal: &mut Terminal<'_>) -> Result<(), F
     }
 }
 
-fn validate(args: &SourceArgs, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+fn validate(args: &SourceArgs, terminal: &mut Terminal<'_>) -> Result<(), CommandError> {
     let (files, resolved) = resolved(args, terminal)?;
     if let Some(missing) = resolved.not_yet() {
         terminal.note(&format!("not yet: {missing}"));
@@ -78,7 +78,7 @@ fn validate(args: &SourceArgs, terminal: &mut Terminal<'_>) -> Result<(), Failur
     terminal.print(format!("{}: ok\n", files.names().join(", ")))
 }
 
-fn show(args: &ShowArgs, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+fn show(args: &ShowArgs, terminal: &mut Terminal<'_>) -> Result<(), CommandError> {
     let (_, resolved) = resolved(&args.source, terminal)?;
     let form = args.output.unwrap_or(Form::Yaml);
     terminal.print(match (args.origin, args.output) {
@@ -92,7 +92,7 @@ fn show(args: &ShowArgs, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
 fn resolved(
     args: &SourceArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(ConfigFiles, Resolved), Failure> {
+) -> Result<(ConfigFiles, Resolved), CommandError> {
     let flags = args.kubelet_flags()?;
     let files = ConfigFiles::read(&flags)?;
     let sources = Sources {
@@ -104,7 +104,7 @@ fn resolved(
         if let Some(snippet) = &error.snippet {
             terminal.note(snippet.trim_end());
         }
-        Failure::from(error)
+        CommandError::from(error)
     })?;
     for warning in &resolved.warnings {
         terminal.note(&format!("warning: {warning}"));
@@ -114,7 +114,7 @@ fn resolved(
 
 impl ShowArgs {
     /// Options of this command may also follow the first flag of `rubelet run`.
-    fn take_own_flags(&mut self) -> Result<(), Failure> {
+    fn take_own_flags(&mut self) -> Result<(), CommandError> {
         let mut rest = std::mem::take(&mut self.source.flags).into_iter();
         while let Some(flag) = rest.next() {
             let (name, inline) = match flag.split_once('=') {
@@ -130,7 +130,7 @@ impl ShowArgs {
                         "json" => Form::Json,
                         other => {
                             let message = format!("{name}: {other:?} is neither yaml nor json");
-                            return Err(Failure::Usage(message));
+                            return Err(CommandError::Usage(message));
                         }
                     });
                 }
@@ -142,16 +142,16 @@ impl ShowArgs {
 }
 
 impl SourceArgs {
-    fn kubelet_flags(&self) -> Result<Flags, Failure> {
+    fn kubelet_flags(&self) -> Result<Flags, CommandError> {
         let named = [("config", &self.config), ("config-dir", &self.config_dir)];
         let named = named
             .into_iter()
             .filter_map(|(name, value)| value.as_ref().map(|value| format!("--{name}={value}")));
         let flags = parse_flags(named.chain(self.flags.iter().cloned()));
-        let flags = flags.map_err(|error| Failure::Usage(error.to_string()))?;
+        let flags = flags.map_err(|error| CommandError::Usage(error.to_string()))?;
         if flags.help() || flags.version() {
             let message = "--help and --version must stand before the flags of `rubelet run`";
-            return Err(Failure::Usage(message.to_owned()));
+            return Err(CommandError::Usage(message.to_owned()));
         }
         Ok(flags)
     }

@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use serde_json::Value;
 
-use super::{failure::Failure, target::name_of, terminal::Terminal};
+use super::{failure::CommandError, target::name_of, terminal::Terminal};
 
 /// The annotation that names the default container.
 const DEFAULT: &str = "kubectl.kubernetes.io/default-container";
@@ -52,7 +52,7 @@ pub(super) fn choose(
     named: Option<&str>,
     quiet: bool,
     terminal: &mut Terminal<'_>,
-) -> Result<String, Failure> {
+) -> Result<String, CommandError> {
     let Some(named) = named else {
         return Ok(by_default(pod, quiet, terminal));
     };

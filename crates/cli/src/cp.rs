@@ -18,7 +18,7 @@ use self::{file_spec::FileSpec, progress::Progress, upload::Upload};
 use super::{
     agent::Agent,
     containers,
-    failure::Failure,
+    failure::CommandError,
     session::check_phase,
     target::{NamespaceArgs, find_pod, pod_path},
     terminal::{Terminal, visible},
@@ -63,7 +63,7 @@ pub(super) async fn run(
     agent: &Agent,
     args: &CpArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let source = FileSpec::parse(&args.source)?;
     let destination = FileSpec::parse(&args.destination)?;
     match (&source, &destination) {
@@ -75,10 +75,10 @@ pub(super) async fn run(
             let url = url(agent, args, &destination, terminal).await?;
             upload(agent, &url, local, args.quiet, terminal).await
         }
-        (FileSpec::Local(_), FileSpec::Local(_)) => Err(Failure::Usage(
+        (FileSpec::Local(_), FileSpec::Local(_)) => Err(CommandError::Usage(
             "one of the two must be in a pod: POD:PATH or NAMESPACE/POD:PATH".to_owned(),
         )),
-        (FileSpec::Remote { .. }, FileSpec::Remote { .. }) => Err(Failure::Usage(
+        (FileSpec::Remote { .. }, FileSpec::Remote { .. }) => Err(CommandError::Usage(
             "one of the two must be a local path: files are not copied from pod to pod".to_owned(),
         )),
     }
@@ -90,14 +90,14 @@ async fn url(
     args: &CpArgs,
     spec: &FileSpec<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<Url, Failure> {
+) -> Result<Url, CommandError> {
     let FileSpec::Remote {
         namespace,
         pod,
         path,
     } = spec
     else {
-        return Err(Failure::Usage("a path in a pod is missing".to_owned()));
+        return Err(CommandError::Usage("a path in a pod is missing".to_owned()));
     };
     let namespace = namespace.or(args.namespace.namespace());
     let pod = find_pod(agent, pod, namespace).await?;
@@ -113,7 +113,7 @@ async fn download(
     local: &Path,
     quiet: bool,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let destination = Destination::local(local)?;
     let mut stream = agent.open(url).await?;
     let (sender, pieces) = mpsc::channel(PIECES);
@@ -145,7 +145,7 @@ async fn upload(
     local: &Path,
     quiet: bool,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let source = Source::local(local)?;
     let total = progress::size_of(local);
     let (sender, pieces) = mpsc::channel(PIECES);
@@ -196,7 +196,7 @@ fn report(received: &Received, quiet: bool, terminal: &mut Terminal<'_>) {
 /// Runs blocking work in a thread.
 fn in_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<oneshot::Receiver<T>, Failure> {
+) -> Result<oneshot::Receiver<T>, CommandError> {
     let (done, result) = oneshot::channel();
     let spawned = thread::Builder::new().spawn(move || {
         // The receiver is gone if the command was interrupted.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     agent::{Agent, Call},
-    failure::Failure,
+    failure::CommandError,
     session::StreamArgs,
     target::{NamespaceArgs, PodArg, name_of, pod_path},
     terminal::Terminal,
@@ -56,7 +56,7 @@ pub(super) async fn run(
     agent: &Agent,
     args: &DebugArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let pod = args.pod.find(agent, args.namespace.namespace()).await?;
     let name = args
         .container

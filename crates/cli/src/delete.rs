@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     agent::{Agent, Call},
-    failure::Failure,
+    failure::CommandError,
     target::{NamespaceArgs, PodArg, name_of, pod_path},
     terminal::Terminal,
 };
@@ -38,7 +38,7 @@ pub(super) async fn run(
     agent: &Agent,
     args: &DeleteArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let pod = args.pod.find(agent, args.namespace.namespace()).await?;
     let grace = args.now.then_some(1).or(args.grace_period);
     let mut options = json!({ "kind": "DeleteOptions", "apiVersion": "v1",

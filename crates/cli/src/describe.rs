@@ -14,7 +14,7 @@ use rubelet_server::{Resource, clock};
 use super::{
     agent::{Agent, collection},
     events::of_pod,
-    failure::Failure,
+    failure::CommandError,
     target::{self, NamespaceArgs, find, name_of, namespace_of},
     terminal::Terminal,
 };
@@ -37,7 +37,7 @@ pub(super) async fn run(
     agent: &Agent,
     args: &DescribeArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let bare = args.name.is_none()
         && !args.resource.contains('/')
         && Resource::from_name(&args.resource).is_none();
@@ -47,7 +47,7 @@ pub(super) async fn run(
     };
     if resource != Resource::Pods {
         let plural = resource.plural();
-        return Err(Failure::Usage(format!(
+        return Err(CommandError::Usage(format!(
             "only pods can be described; for {plural} use `rubelet get {plural} -o yaml`"
         )));
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{
     binary::Binary,
     config::ConfigFiles,
-    failure::Failure,
+    failure::CommandError,
     print::Form,
     terminal::{Terminal, visible},
 };
@@ -32,9 +32,9 @@ pub(super) fn run(
     args: DoctorArgs,
     binary: Binary,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
-    let flags =
-        parse_flags(args.flags.into_iter()).map_err(|error| Failure::Usage(error.to_string()))?;
+) -> Result<(), CommandError> {
+    let flags = parse_flags(args.flags.into_iter())
+        .map_err(|error| CommandError::Usage(error.to_string()))?;
     let files = ConfigFiles::read(&flags)?;
     let sources = Sources {
         file: files.file(),

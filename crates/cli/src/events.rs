@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     agent::{Agent, collection},
-    failure::Failure,
+    failure::CommandError,
     print::{Output, Printer},
     target::{NamespaceArgs, name_of, parse_pod, pick},
     terminal::Terminal,
@@ -65,7 +65,7 @@ pub(super) async fn run(
     agent: &Agent,
     args: EventsArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     match args.of {
         Some(EventsOf::Pleg(shown)) => pleg::run(agent, shown, terminal).await,
         None => of_the_api(agent, args.shown, terminal).await,
@@ -76,7 +76,7 @@ async fn of_the_api(
     agent: &Agent,
     args: ShownArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let namespace = args.namespace.namespace();
     let fields = match &args.pod {
         Some(pod) => Some(of_pod(&full_name(agent, parse_pod(pod)?, namespace).await?)),
@@ -122,7 +122,7 @@ async fn full_name(
     agent: &Agent,
     wanted: &str,
     namespace: Option<&str>,
-) -> Result<String, Failure> {
+) -> Result<String, CommandError> {
     let pods = agent.list(&collection(Resource::Pods, namespace)).await?;
     let found = pick(Resource::Pods, &pods.items, wanted)?;
     Ok(found.map_or(wanted, name_of).to_owned())

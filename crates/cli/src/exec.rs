@@ -5,7 +5,7 @@ use rubelet_streaming::SessionKind;
 use super::{
     agent::Agent,
     containers,
-    failure::Failure,
+    failure::CommandError,
     session::{Session, StreamArgs, check_phase},
     target::{NamespaceArgs, PodArg},
     terminal::Terminal,
@@ -42,10 +42,10 @@ pub(super) async fn run(
     agent: &Agent,
     args: &ExecArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     if args.command.is_empty() {
         let message = "give a command behind `--`, such as `rubelet exec web -- date`";
-        return Err(Failure::Usage(message.to_owned()));
+        return Err(CommandError::Usage(message.to_owned()));
     }
     let pod = args.pod.find(agent, args.namespace.namespace()).await?;
     check_phase(&pod, "exec into")?;

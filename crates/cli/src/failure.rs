@@ -2,7 +2,7 @@
 
 /// Why a command failed.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum CommandError {
     /// The command line is invalid: exit code 2.
     Usage(String),
     /// Something went wrong: exit code 1.
@@ -14,7 +14,7 @@ pub(super) enum Failure {
     Exit(u8),
 }
 
-impl<E: Into<anyhow::Error>> From<E> for Failure {
+impl<E: Into<anyhow::Error>> From<E> for CommandError {
     fn from(error: E) -> Self {
         Self::Error(error.into())
     }

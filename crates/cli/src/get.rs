@@ -8,7 +8,7 @@ use serde_json::Value;
 use self::sort::SortKey;
 use super::{
     agent::Agent,
-    failure::Failure,
+    failure::CommandError,
     print::{Output, Printer},
     target::{self, NamespaceArgs, find, namespace_of},
     terminal::Terminal,
@@ -56,7 +56,7 @@ pub(super) async fn run(
     agent: &Agent,
     args: GetArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let (resource, names) = target::parse_several(&args.resource, &args.names)?;
     let by_selector = args.selector.is_some() || args.field_selector.is_some();
     let wrong = match names.len() {
@@ -65,7 +65,7 @@ pub(super) async fn run(
         _ => None,
     };
     if let Some(message) = wrong {
-        return Err(Failure::Usage(message.to_owned()));
+        return Err(CommandError::Usage(message.to_owned()));
     }
     let sort_key = args.sort_by.as_deref().map(SortKey::parse).transpose()?;
     let namespace = args.namespace.namespace().filter(|_| resource.namespaced());
@@ -83,7 +83,7 @@ pub(super) async fn run(
             match find(agent, resource, &objects, wanted, namespace).await {
                 Ok(object) => found.push(object),
                 // The remaining objects are printed all the same.
-                Err(Failure::Error(error)) if names.len() > 1 => {
+                Err(CommandError::Error(error)) if names.len() > 1 => {
                     if let Some(before) = missing.replace(error) {
                         terminal.error(&format!("{before:#}"));
                     }
@@ -117,7 +117,7 @@ pub(super) async fn run(
         (_, items) => printer.list(&items.iter().collect::<Vec<_>>(), now, terminal)?,
     }
     if let Some(error) = missing {
-        return Err(Failure::Error(error));
+        return Err(CommandError::Error(error));
     }
     if args.watch {
         watch::follow(agent, &selection, objects, &mut printer, terminal).await?;
@@ -126,7 +126,11 @@ pub(super) async fn run(
 }
 
 /// Sorts by the user's key; without one, events by last occurrence, all else in the agent's order.
-fn order(items: &mut [Value], resource: Resource, key: Option<&SortKey>) -> Result<(), Failure> {
+fn order(
+    items: &mut [Value],
+    resource: Resource,
+    key: Option<&SortKey>,
+) -> Result<(), CommandError> {
     match key {
         Some(key) => key.sort(items)?,
         None if resource == Resource::Events => items.sort_by_key(super::events::order_of),

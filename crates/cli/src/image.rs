@@ -19,7 +19,7 @@ use self::{
 use super::{
     agent::Agent,
     binary::Binary,
-    failure::Failure,
+    failure::CommandError,
     print::document,
     terminal::{Terminal, visible},
 };
@@ -97,7 +97,7 @@ pub(super) async fn run(
     args: ImageArgs,
     binary: Binary,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let backend = Backend::open(&args.place, agent, binary).await?;
     let only_looks = matches!(args.command, ImageCommand::Ls(_) | ImageCommand::Inspect(_));
     if let Some(place) = backend.place().filter(|_| !only_looks) {
@@ -123,13 +123,13 @@ fn spec(name: &str) -> Option<v1::ImageSpec> {
 async fn each(
     names: &[String],
     terminal: &mut Terminal<'_>,
-    mut act: impl AsyncFnMut(&str, &mut Terminal<'_>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    mut act: impl AsyncFnMut(&str, &mut Terminal<'_>) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
     let mut failed = None;
     for name in names {
         match act(name, terminal).await {
             Ok(()) => {}
-            Err(Failure::Error(error)) => {
+            Err(CommandError::Error(error)) => {
                 if let Some(before) = failed.replace(error) {
                     terminal.error(&format!("{before:#}"));
                 }
@@ -137,10 +137,14 @@ async fn each(
             Err(other) => return Err(other),
         }
     }
-    failed.map_or(Ok(()), |error| Err(Failure::Error(error)))
+    failed.map_or(Ok(()), |error| Err(CommandError::Error(error)))
 }
 
-async fn ls(backend: &Backend, args: &LsArgs, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+async fn ls(
+    backend: &Backend,
+    args: &LsArgs,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), CommandError> {
     let filter = args
         .name
         .as_deref()
@@ -165,7 +169,7 @@ async fn pull(
     backend: &Backend,
     args: &PullArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let logins = args.credentials.read()?;
     if args.platform.is_some()
         && let Some(other) = backend.other_runtime().await?
@@ -199,7 +203,7 @@ async fn inspect(
     backend: &Backend,
     names: &[String],
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let mut all = Vec::new();
     let result = each(names, terminal, async |name, _| {
         let found = backend.find(name, true).await?;

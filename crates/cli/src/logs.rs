@@ -16,7 +16,7 @@ use several::LogTarget;
 use super::{
     agent::{Agent, ResponseStream},
     containers,
-    failure::Failure,
+    failure::CommandError,
     target::{NamespaceArgs, find_pod, name_of, namespace_of, parse_pod},
     terminal::Terminal,
     url::Url,
@@ -83,7 +83,7 @@ pub(super) async fn run(
     agent: &Agent,
     args: &LogsArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let wanted = parse_pod(&args.pod)?;
     let namespace = args.namespace.namespace();
     let pod = find_pod(agent, wanted, namespace).await?;
@@ -119,7 +119,7 @@ pub(super) async fn run(
     print.await
 }
 
-async fn copy(mut stream: ResponseStream, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+async fn copy(mut stream: ResponseStream, terminal: &mut Terminal<'_>) -> Result<(), CommandError> {
     while let Some(piece) = stream.next().await {
         terminal.print(piece.context("the log ended early: the agent closed the connection")?)?;
     }

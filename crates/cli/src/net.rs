@@ -11,7 +11,7 @@ mod resolve;
 mod seconds;
 mod trace;
 
-use super::{agent::Agent, failure::Failure, terminal::Terminal};
+use super::{agent::Agent, failure::CommandError, terminal::Terminal};
 
 /// Diagnose the network from this node, or from inside a pod
 #[derive(Debug, Clone, clap::Args)]
@@ -44,7 +44,7 @@ pub(super) async fn run(
     agent: &Agent,
     args: NetArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let ended = match args.command {
         NetCommand::Ping(args) => ping::run(agent, &args, terminal).await,
         NetCommand::Trace(args) => trace::run(agent, &args, terminal).await,
@@ -53,9 +53,9 @@ pub(super) async fn run(
     };
     // As with ping, 1 says that a host does not answer.
     match ended {
-        Err(Failure::Error(error)) => {
+        Err(CommandError::Error(error)) => {
             terminal.error(&format!("{error:#}"));
-            Err(Failure::Exit(2))
+            Err(CommandError::Exit(2))
         }
         ended => ended,
     }

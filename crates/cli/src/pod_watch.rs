@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     agent::{Agent, CallError},
-    failure::Failure,
+    failure::CommandError,
     watch::Selection,
 };
 
@@ -21,7 +21,7 @@ pub(super) async fn until<T>(
     agent: &Agent,
     pod: &Value,
     mut look: impl FnMut(Option<&Value>) -> Option<T>,
-) -> Result<T, Failure> {
+) -> Result<T, CommandError> {
     let mut selection = Selection {
         resource: Resource::Pods,
         namespace: None,
@@ -57,7 +57,7 @@ async fn changes<T>(
     version: &str,
     uid: &Value,
     look: &mut impl FnMut(Option<&Value>) -> Option<T>,
-) -> Result<Option<T>, Failure> {
+) -> Result<Option<T>, CommandError> {
     let mut stream = match agent.open(&selection.watch_url(version)).await {
         Ok(stream) => stream,
         Err(CallError::Refused(code, error)) if code != StatusCode::GONE => {

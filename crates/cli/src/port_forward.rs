@@ -17,7 +17,7 @@ use self::{
 };
 use super::{
     agent::{Agent, collection},
-    failure::Failure,
+    failure::CommandError,
     pod_watch,
     session::check_phase,
     target::{NamespaceArgs, find, name_of, parse_pod, pod_path},
@@ -61,7 +61,7 @@ pub(super) async fn run(
     agent: &Agent,
     args: &PortForwardArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let addresses = Addresses::parse(&args.address)?;
     let (wanted, namespace) = (parse_pod(&args.pod)?, args.namespace.namespace());
     let pods = agent
@@ -123,7 +123,7 @@ pub(super) async fn run(
 }
 
 /// Waits until the pod terminates; returns the message about it.
-async fn pod_gone(agent: &Agent, pod: &Value) -> Result<String, Failure> {
+async fn pod_gone(agent: &Agent, pod: &Value) -> Result<String, CommandError> {
     let name = name_of(pod);
     pod_watch::until(agent, pod, |pod| {
         let Some(pod) = pod else {
@@ -162,7 +162,7 @@ async fn serve(
     mut connections: mpsc::Receiver<Accepted>,
     dialer: Arc<dyn PortDialer>,
     terminal: &mut Terminal<'_>,
-) -> Result<Infallible, Failure> {
+) -> Result<Infallible, CommandError> {
     let mut running = JoinSet::new();
     loop {
         // Cancel safe: the result of a branch is handled before the next iteration.

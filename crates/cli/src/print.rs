@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use self::layout::Layout;
 use super::{
-    failure::Failure,
+    failure::CommandError,
     target::{name_of, namespace_of},
     terminal::Terminal,
 };
@@ -86,7 +86,7 @@ impl Printer {
         objects: &[&Value],
         now: Timestamp,
         terminal: &mut Terminal<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         match self.output {
             None | Some(Output::Wide) => self.rows(objects, now, terminal),
             Some(Output::Name) => {
@@ -111,14 +111,14 @@ impl Printer {
         object: &Value,
         now: Timestamp,
         terminal: &mut Terminal<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         match self.output {
             Some(Output::Json | Output::Yaml) => self.document(object, terminal),
             _ => self.list(&[object], now, terminal),
         }
     }
 
-    fn document(&mut self, value: &Value, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    fn document(&mut self, value: &Value, terminal: &mut Terminal<'_>) -> Result<(), CommandError> {
         let yaml = self.output == Some(Output::Yaml);
         let separator = if yaml && self.documents > 0 {
             "---\n"
@@ -144,7 +144,7 @@ impl Printer {
         objects: &[&Value],
         now: Timestamp,
         terminal: &mut Terminal<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         if objects.is_empty() {
             return Ok(());
         }

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 use self::progress::{Progress, progress};
 use super::{
     agent::{Agent, Call, CallError},
-    failure::Failure,
+    failure::CommandError,
     target::{NamespaceArgs, PodArg, name_of, pod_path, pod_url},
     terminal::Terminal,
 };
@@ -57,7 +57,7 @@ pub(super) async fn run(
     agent: &Agent,
     args: &RestartArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let pod = args.pod.find(agent, args.namespace.namespace()).await?;
     let call = Call {
         method: Method::POST,
@@ -114,7 +114,11 @@ struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    async fn run(mut self, limit: Duration, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    async fn run(
+        mut self,
+        limit: Duration,
+        terminal: &mut Terminal<'_>,
+    ) -> Result<(), CommandError> {
         let name = name_of(self.pod).to_owned();
         let began = Instant::now();
         let mut failures = Vec::new();
@@ -158,7 +162,7 @@ impl Waiting<'_> {
     }
 
     /// The pod's current state. Retries while the agent is being restarted.
-    async fn look(&self) -> Result<Value, Failure> {
+    async fn look(&self) -> Result<Value, CommandError> {
         match self.agent.get(&pod_path(self.pod, "")).await {
             Ok(pod) if !pod["metadata"]["deletionTimestamp"].is_null() => {
                 Err(anyhow!("the pod is being removed").into())

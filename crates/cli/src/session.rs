@@ -12,7 +12,7 @@ use serde_json::Value;
 use self::raw::{RawTerminal, is_terminal};
 use super::{
     agent::Agent,
-    failure::Failure,
+    failure::CommandError,
     signals::EndSignals,
     target::{name_of, pod_path},
     terminal::Terminal,
@@ -49,7 +49,7 @@ impl Session<'_> {
         &self,
         agent: &Agent,
         terminal: &mut Terminal<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let streams = self.streams(terminal)?;
         let headers = client::upgrade_headers(self.kind);
         let (io, answer) = agent.upgrade(&self.url(streams), headers).await?;
@@ -63,7 +63,7 @@ impl Session<'_> {
         let mut raw = match raw {
             // In this order: a signal in between would leave the terminal in raw mode.
             true => Some(EndSignals::catch()?)
-                .map(|signals| Ok::<_, Failure>((RawTerminal::enter(&local.stdin)?, signals)))
+                .map(|signals| Ok::<_, CommandError>((RawTerminal::enter(&local.stdin)?, signals)))
                 .transpose()?,
             false => None,
         };
@@ -75,7 +75,7 @@ impl Session<'_> {
     }
 
     /// The streams of the session. A TTY needs a terminal on this side, and one of the container.
-    fn streams(&self, terminal: &mut Terminal<'_>) -> Result<StdStreams, Failure> {
+    fn streams(&self, terminal: &mut Terminal<'_>) -> Result<StdStreams, CommandError> {
         let StreamArgs { stdin, tty, quiet } = self.args;
         let (mut tty, mut raw) = (tty, stdin && tty);
         let attach = self.kind == SessionKind::Attach;
@@ -127,7 +127,7 @@ impl Session<'_> {
 }
 
 /// Rejects a pod whose containers have all terminated.
-pub(super) fn check_phase(pod: &Value, what: &str) -> Result<(), Failure> {
+pub(super) fn check_phase(pod: &Value, what: &str) -> Result<(), CommandError> {
     match pod["status"]["phase"].as_str() {
         Some(phase @ ("Succeeded" | "Failed")) => Err(anyhow::anyhow!(
             "cannot {what} a container in a completed pod; the phase of pod {} is {phase}",

@@ -18,7 +18,7 @@ use super::{
     agent::{Agent, collection},
     containers,
     debug::suffix,
-    failure::Failure,
+    failure::CommandError,
     pod_watch,
     session::{Session, StreamArgs},
     signals::EndSignals,
@@ -55,7 +55,7 @@ pub(super) async fn run(
     agent: &Agent,
     args: &ShellArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let config = agent.get(&Url::new("/configz")).await?;
     let (directory, image) = settings(&config, args.image.as_deref())?;
     // From here on the manifest is removed before the program exits.
@@ -68,7 +68,7 @@ pub(super) async fn run(
     // Signals during the session are handled by it; the dropped branch holds no state.
     let ended = tokio::select! {
         ended = in_pod(agent, args, &name, terminal) => ended,
-        code = signals.next() => Err(Failure::Exit(code)),
+        code = signals.next() => Err(CommandError::Exit(code)),
     };
     file.remove()?;
     ended
@@ -89,7 +89,7 @@ struct OwnOptions {
 }
 
 /// The directory of manifests, and the image.
-fn settings(config: &Value, image: Option<&str>) -> Result<(PathBuf, String), Failure> {
+fn settings(config: &Value, image: Option<&str>) -> Result<(PathBuf, String), CommandError> {
     let config = NodeConfig::deserialize(&config["kubeletconfig"])
         .context("the agent's configuration makes no sense")?;
     if config.static_pod_path.is_empty() {
@@ -116,7 +116,7 @@ async fn in_pod(
     args: &ShellArgs,
     name: &str,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let pod = running(agent, name).await?;
     let shell = ["sh".to_owned()];
     let command = match args.command.as_slice() {
@@ -139,7 +139,7 @@ async fn in_pod(
 }
 
 /// Waits for the pod of the manifest, and until it runs.
-async fn running(agent: &Agent, name: &str) -> Result<Value, Failure> {
+async fn running(agent: &Agent, name: &str) -> Result<Value, CommandError> {
     let url = collection(Resource::Pods, Some(manifest::NAMESPACE));
     let prefix = format!("{name}-");
     let pod = loop {
@@ -159,7 +159,7 @@ async fn running(agent: &Agent, name: &str) -> Result<Value, Failure> {
 }
 
 /// Whether the container runs, or the reason if it never will.
-fn progress(pod: &Value) -> Option<Result<(), Failure>> {
+fn progress(pod: &Value) -> Option<Result<(), CommandError>> {
     let name = name_of(pod);
     if let Some("Succeeded" | "Failed") = pod["status"]["phase"].as_str() {
         let message = pod["status"]["message"].as_str().unwrap_or_default();
@@ -201,7 +201,7 @@ mod tests {
                 (Ok((directory, image)), Ok(expected)) => {
                     assert_eq!((directory.to_str(), image.as_str()), (Some("/m"), expected));
                 }
-                (Err(Failure::Error(told)), Err(part)) => {
+                (Err(CommandError::Error(told)), Err(part)) => {
                     assert!(told.to_string().contains(part), "{told}");
                 }
                 (found, _) => panic!("{config}: {found:?}"),

@@ -2,7 +2,7 @@
 
 use super::{
     agent::{Agent, CallError},
-    failure::Failure,
+    failure::CommandError,
     print::Form,
     terminal::Terminal,
     url::Url,
@@ -21,7 +21,7 @@ pub(super) async fn run(
     agent: &Agent,
     args: &StatusArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let version = agent.get(&Url::new("/version")).await?;
     let url = Url::new("/readyz").with("verbose", "true");
     let (ready, report) = agent.report(&url).await?;

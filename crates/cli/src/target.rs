@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     agent::{Agent, Objects, collection},
-    failure::Failure,
+    failure::CommandError,
     url::Url,
 };
 
@@ -47,14 +47,16 @@ pub(crate) struct PodArg {
 
 impl PodArg {
     /// The given name: `NAME`, `pod/NAME` or `pod NAME`.
-    pub(super) fn name(&self) -> Result<&str, Failure> {
+    pub(super) fn name(&self) -> Result<&str, CommandError> {
         match self.pod.as_slice() {
             [kind, name] if Resource::from_name(kind) == Some(Resource::Pods) => parse_pod(name),
-            [first, second] => Err(Failure::Usage(format!(
+            [first, second] => Err(CommandError::Usage(format!(
                 "give one pod, not {first:?} and {second:?}"
             ))),
             [name] => parse_pod(name),
-            _ => Err(Failure::Usage("the name of the pod is missing".to_owned())),
+            _ => Err(CommandError::Usage(
+                "the name of the pod is missing".to_owned(),
+            )),
         }
     }
 
@@ -63,7 +65,7 @@ impl PodArg {
         &self,
         agent: &Agent,
         namespace: Option<&str>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Value, CommandError> {
         find_pod(agent, self.name()?, namespace).await
     }
 }
@@ -73,7 +75,7 @@ pub(super) async fn find_pod(
     agent: &Agent,
     wanted: &str,
     namespace: Option<&str>,
-) -> Result<Value, Failure> {
+) -> Result<Value, CommandError> {
     let pods = agent.list(&collection(Resource::Pods, namespace)).await?;
     find(agent, Resource::Pods, &pods, wanted, namespace).await
 }
@@ -102,27 +104,27 @@ pub(super) fn pod_url(pod: &Value, what: &str) -> Url {
 pub(super) fn parse(
     resource: &str,
     name: Option<&str>,
-) -> Result<(Resource, Option<String>), Failure> {
+) -> Result<(Resource, Option<String>), CommandError> {
     let (kind, inline) = match resource.split_once('/') {
         Some((kind, inline)) => (kind, Some(inline)),
         None => (resource, None),
     };
     let known = Resource::from_name(kind).ok_or_else(|| {
-        Failure::Usage(format!(
+        CommandError::Usage(format!(
             "unknown resource {kind:?}: use pods (po), events (ev) or manifests (mf)"
         ))
     })?;
     let name = match (inline, name) {
         (Some(_), Some(name)) => {
             let message = format!("give one name, not {resource:?} and {name:?}");
-            return Err(Failure::Usage(message));
+            return Err(CommandError::Usage(message));
         }
         (Some(inline), None) => Some(inline),
         (None, Some(name)) => Some(strip_kind(known, name)?),
         (None, None) => None,
     };
     match name {
-        Some("") => Err(Failure::Usage(format!(
+        Some("") => Err(CommandError::Usage(format!(
             "a name is missing after {resource:?}"
         ))),
         name => Ok((known, name.map(str::to_owned))),
@@ -133,7 +135,7 @@ pub(super) fn parse(
 pub(super) fn parse_several(
     resource: &str,
     names: &[String],
-) -> Result<(Resource, Vec<String>), Failure> {
+) -> Result<(Resource, Vec<String>), CommandError> {
     let (first, rest, inline) = match (resource.contains('/'), names) {
         (true, rest) => (None, rest, true),
         (false, [first, rest @ ..]) => (Some(first.as_str()), rest, false),
@@ -145,7 +147,7 @@ pub(super) fn parse_several(
         // After `pod/web`, a bare `db` may as well be a typo by a user who meant one pod.
         if inline && !name.contains('/') {
             let message = format!("give names in one form, not {resource:?} and {name:?}");
-            return Err(Failure::Usage(message));
+            return Err(CommandError::Usage(message));
         }
         let (_, name) = parse(known.plural(), Some(name))?;
         found.extend(name);
@@ -154,18 +156,20 @@ pub(super) fn parse_several(
 }
 
 /// Reads `NAME` or `pod/NAME` where only a pod is allowed.
-pub(super) fn parse_pod(name: &str) -> Result<&str, Failure> {
+pub(super) fn parse_pod(name: &str) -> Result<&str, CommandError> {
     match strip_kind(Resource::Pods, name)? {
-        "" => Err(Failure::Usage("the name of the pod is empty".to_owned())),
+        "" => Err(CommandError::Usage(
+            "the name of the pod is empty".to_owned(),
+        )),
         name => Ok(name),
     }
 }
 
-fn strip_kind(resource: Resource, name: &str) -> Result<&str, Failure> {
+fn strip_kind(resource: Resource, name: &str) -> Result<&str, CommandError> {
     match name.split_once('/') {
         // Names of manifests may contain slashes, names of pods and events never do.
         Some((kind, rest)) if Resource::from_name(kind) == Some(resource) => Ok(rest),
-        Some((kind, _)) if resource != Resource::Manifests => Err(Failure::Usage(format!(
+        Some((kind, _)) if resource != Resource::Manifests => Err(CommandError::Usage(format!(
             "{name:?} is no {}: {kind:?} stands before the slash",
             resource.singular()
         ))),
@@ -246,7 +250,7 @@ pub(super) async fn find(
     objects: &Objects,
     wanted: &str,
     namespace: Option<&str>,
-) -> Result<Value, Failure> {
+) -> Result<Value, CommandError> {
     if let Some(object) = pick(resource, &objects.items, wanted)? {
         return Ok(object.clone());
     }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::anyhow;
 
-use super::{failure::Failure, streams::Streams};
+use super::{failure::CommandError, streams::Streams};
 
 /// stdout and stderr of a command.
 pub(super) struct Terminal<'a> {
@@ -35,20 +35,20 @@ impl<'a> Terminal<'a> {
     }
 
     /// stdin, stdout and stderr as descriptors.
-    pub(super) fn streams(&self) -> Result<&Streams, Failure> {
+    pub(super) fn streams(&self) -> Result<&Streams, CommandError> {
         let missing = || anyhow!("stdin, stdout or stderr cannot be used").into();
         self.streams.as_ref().ok_or_else(missing)
     }
 
     /// Writes data and flushes it.
-    pub(super) fn print(&mut self, data: impl AsRef<[u8]>) -> Result<(), Failure> {
+    pub(super) fn print(&mut self, data: impl AsRef<[u8]>) -> Result<(), CommandError> {
         let written = self
             .out
             .write_all(data.as_ref())
             .and_then(|()| self.out.flush());
         written.map_err(|error| match error.kind() {
-            io::ErrorKind::BrokenPipe => Failure::ReaderGone,
-            _ => Failure::Error(anyhow::Error::from(error).context("cannot write to stdout")),
+            io::ErrorKind::BrokenPipe => CommandError::ReaderGone,
+            _ => CommandError::Error(anyhow::Error::from(error).context("cannot write to stdout")),
         })
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{
     agent::{Agent, CallError},
     binary::Binary,
-    failure::Failure,
+    failure::CommandError,
     print::Form,
     terminal::Terminal,
     url::Url,
@@ -25,7 +25,7 @@ pub(super) async fn run(
     args: &VersionArgs,
     binary: Binary,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let server = match agent.get(&Url::new("/version")).await {
         Ok(version) => version,
         // The version must be available on a machine where no agent runs.

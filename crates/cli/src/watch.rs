@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{
     agent::{Agent, CallError, Objects, ResponseStream, collection},
-    failure::Failure,
+    failure::CommandError,
     print::Printer,
     target::{name_of, namespace_of},
     terminal::Terminal,
@@ -63,10 +63,10 @@ impl Selection {
 /// Prints the changes that are followed.
 pub(super) trait Show {
     /// An object is new or has changed.
-    fn changed(&mut self, object: &Value, terminal: &mut Terminal<'_>) -> Result<(), Failure>;
+    fn changed(&mut self, object: &Value, terminal: &mut Terminal<'_>) -> Result<(), CommandError>;
 
     /// An object that was printed is gone; this is its last state.
-    fn gone(&mut self, object: &Value, terminal: &mut Terminal<'_>) -> Result<(), Failure>;
+    fn gone(&mut self, object: &Value, terminal: &mut Terminal<'_>) -> Result<(), CommandError>;
 
     /// When the next delayed event must be printed.
     fn due(&self) -> Option<Instant> {
@@ -74,22 +74,22 @@ pub(super) trait Show {
     }
 
     /// Prints events whose delay has passed.
-    fn show_due(&mut self, _: &mut Terminal<'_>) -> Result<(), Failure> {
+    fn show_due(&mut self, _: &mut Terminal<'_>) -> Result<(), CommandError> {
         Ok(())
     }
 
     /// The stream has ended: prints the remaining events.
-    fn end(&mut self, _: &mut Terminal<'_>) -> Result<(), Failure> {
+    fn end(&mut self, _: &mut Terminal<'_>) -> Result<(), CommandError> {
         Ok(())
     }
 }
 
 impl Show for Printer {
-    fn changed(&mut self, object: &Value, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    fn changed(&mut self, object: &Value, terminal: &mut Terminal<'_>) -> Result<(), CommandError> {
         self.single(object, clock::now(), terminal)
     }
 
-    fn gone(&mut self, object: &Value, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    fn gone(&mut self, object: &Value, terminal: &mut Terminal<'_>) -> Result<(), CommandError> {
         self.single(object, clock::now(), terminal)
     }
 }
@@ -126,7 +126,7 @@ pub(super) async fn follow(
     listed: Objects,
     show: &mut dyn Show,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let follower = Follower {
         agent,
         selection,
@@ -154,7 +154,7 @@ struct Follower<'a, 'b> {
 }
 
 impl Follower<'_, '_> {
-    async fn run(mut self, mut version: String) -> Result<(), Failure> {
+    async fn run(mut self, mut version: String) -> Result<(), CommandError> {
         loop {
             match self.agent.open(&self.selection.watch_url(&version)).await {
                 Ok(stream) => self.print_changes(stream).await?,
@@ -169,7 +169,7 @@ impl Follower<'_, '_> {
     }
 
     /// Prints the changes of one stream until it ends, for any reason.
-    async fn print_changes(&mut self, mut stream: ResponseStream) -> Result<(), Failure> {
+    async fn print_changes(&mut self, mut stream: ResponseStream) -> Result<(), CommandError> {
         let mut buffer = Vec::new();
         loop {
             let due = self.show.due();
@@ -197,7 +197,7 @@ impl Follower<'_, '_> {
     }
 
     /// False if the stream reports that it can't continue.
-    fn print_change(&mut self, event: &Value) -> Result<bool, Failure> {
+    fn print_change(&mut self, event: &Value) -> Result<bool, CommandError> {
         let object = &event["object"];
         match event["type"].as_str() {
             Some("ADDED" | "MODIFIED") => self.print_if_new(object)?,
@@ -213,7 +213,7 @@ impl Follower<'_, '_> {
         Ok(true)
     }
 
-    fn print_if_new(&mut self, object: &Value) -> Result<(), Failure> {
+    fn print_if_new(&mut self, object: &Value) -> Result<(), CommandError> {
         let state = state(object);
         if self.printed.get(&key(object)) == Some(&state) {
             return Ok(());
@@ -223,7 +223,7 @@ impl Follower<'_, '_> {
     }
 
     /// Waits for the agent, lists, and prints what has changed meanwhile.
-    async fn list_again(&mut self) -> Result<String, Failure> {
+    async fn list_again(&mut self) -> Result<String, CommandError> {
         let mut pause = Backoff::new(PAUSE, Duration::from_secs(2));
         let mut told = false;
         let listed = loop {

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 
 use super::{
     agent::Agent,
-    failure::Failure,
+    failure::CommandError,
     print::Form,
     target::{NamespaceArgs, PodArg, pod_url},
     terminal::{Terminal, visible},
@@ -38,7 +38,7 @@ pub(super) async fn run(
     agent: &Agent,
     args: &WhyArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let pod = args.pod.find(agent, args.namespace.namespace()).await?;
     let answer = agent.get(&pod_url(&pod, "why")).await?;
     if let Some(output) = args.output {

@@ -11,7 +11,7 @@ use super::{
         agent::{Agent, collection},
         command_line::program,
         containers,
-        failure::Failure,
+        failure::CommandError,
         target::{find, name_of, namespace_of},
         terminal::Terminal,
     },
@@ -34,7 +34,7 @@ pub(crate) async fn names(
     agent: &Agent,
     args: &NamesArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let Some((line, current)) = CommandLine::read(&program(), &args.words) else {
         return Ok(());
     };
@@ -124,7 +124,7 @@ impl CommandLine {
         Some((line, current))
     }
 
-    async fn names(&self, agent: &Agent) -> Result<Vec<String>, Failure> {
+    async fn names(&self, agent: &Agent) -> Result<Vec<String>, CommandError> {
         let namespace = match self.wanted {
             NameKind::Namespace => None,
             _ => self.namespace.as_deref(),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::super::failure::Failure;
+use super::super::failure::CommandError;
 
 /// One side of a copy.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,8 +17,9 @@ pub(super) enum FileSpec<'a> {
 
 impl<'a> FileSpec<'a> {
     /// The part before a colon is a pod, unless it can only be a path.
-    pub(super) fn parse(text: &'a str) -> Result<Self, Failure> {
-        let wrong = |why| Failure::Usage(format!("{text:?} is no place to copy from or to: {why}"));
+    pub(super) fn parse(text: &'a str) -> Result<Self, CommandError> {
+        let wrong =
+            |why| CommandError::Usage(format!("{text:?} is no place to copy from or to: {why}"));
         let is_path = text.starts_with(['/', '.']);
         let (pod, path) = match text.split_once(':') {
             Some(parts) if !is_path => parts,
@@ -79,7 +80,9 @@ mod tests {
         ] {
             match (FileSpec::parse(text), expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected),
-                (Err(Failure::Usage(told)), Err(part)) => assert!(told.contains(part), "{told}"),
+                (Err(CommandError::Usage(told)), Err(part)) => {
+                    assert!(told.contains(part), "{told}")
+                }
                 (found, _) => panic!("{text}: {found:?}"),
             }
         }

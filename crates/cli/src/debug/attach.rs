@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::super::{
     agent::Agent,
     containers,
-    failure::Failure,
+    failure::CommandError,
     pod_watch,
     session::{Session, StreamArgs},
     target::{name_of, namespace_of},
@@ -35,7 +35,7 @@ pub(super) async fn attach(
     streams: StreamArgs,
     namespace: &str,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let mut now = Value::Null;
     let look = |pod: Option<&Value>| {
         now = pod.cloned().unwrap_or_default();
@@ -57,7 +57,9 @@ pub(super) async fn attach(
                 return Ok(());
             }
             terminal.note(&format!("command terminated with exit code {code}"));
-            return Err(Failure::Exit(u8::try_from(code & 0xff).unwrap_or(1).max(1)));
+            return Err(CommandError::Exit(
+                u8::try_from(code & 0xff).unwrap_or(1).max(1),
+            ));
         }
         Readiness::Stuck(why) => {
             return Err(anyhow!(
@@ -115,7 +117,7 @@ async fn print_log(
     pod: &Value,
     name: &str,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let url = Url::new(&Resource::Pods.path(Some(namespace_of(pod))))
         .segment(name_of(pod))
         .segment("log")

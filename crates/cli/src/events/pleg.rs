@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::{ShownArgs, full_name, nothing_found};
 use crate::{
     agent::Agent,
-    failure::Failure,
+    failure::CommandError,
     print::Printer,
     target::{name_of, parse_pod},
     terminal::Terminal,
@@ -30,7 +30,7 @@ pub(super) async fn run(
     agent: &Agent,
     args: ShownArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let namespace = args.namespace.namespace();
     let fields = match &args.pod {
         Some(pod) => {
@@ -94,7 +94,7 @@ impl PendingEvents {
         }
     }
 
-    fn print(&mut self, event: &Value, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    fn print(&mut self, event: &Value, terminal: &mut Terminal<'_>) -> Result<(), CommandError> {
         self.printer.single(event, clock::now(), terminal)
     }
 
@@ -103,7 +103,7 @@ impl PendingEvents {
         &mut self,
         chosen: impl Fn(&Key, Instant, &Value) -> bool,
         terminal: &mut Terminal<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let (out, kept) = std::mem::take(&mut self.waiting)
             .into_iter()
             .partition(|(key, (due, event))| chosen(key, *due, event));
@@ -118,7 +118,7 @@ impl PendingEvents {
 }
 
 impl Show for PendingEvents {
-    fn changed(&mut self, event: &Value, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    fn changed(&mut self, event: &Value, terminal: &mut Terminal<'_>) -> Result<(), CommandError> {
         let key = key(event);
         if self.given_up.contains(&key) {
             return Ok(());
@@ -138,7 +138,7 @@ impl Show for PendingEvents {
         self.print(event, terminal)
     }
 
-    fn gone(&mut self, event: &Value, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    fn gone(&mut self, event: &Value, terminal: &mut Terminal<'_>) -> Result<(), CommandError> {
         let key = key(event);
         self.give_up(|waits, _, _| *waits == key, terminal)?;
         self.given_up.remove(&key);
@@ -149,12 +149,12 @@ impl Show for PendingEvents {
         self.waiting.values().map(|(due, _)| *due).min()
     }
 
-    fn show_due(&mut self, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    fn show_due(&mut self, terminal: &mut Terminal<'_>) -> Result<(), CommandError> {
         let now = Instant::now();
         self.give_up(|_, due, _| due <= now, terminal)
     }
 
-    fn end(&mut self, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    fn end(&mut self, terminal: &mut Terminal<'_>) -> Result<(), CommandError> {
         self.give_up(|_, _, _| true, terminal)
     }
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use anyhow::anyhow;
 use serde_json::Value;
 
-use super::super::failure::Failure;
+use super::super::failure::CommandError;
 
 /// Path of the value to sort by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,9 +17,9 @@ pub(super) struct SortKey {
 
 impl SortKey {
     /// Reads `.a.b[0].c`, `a.b` or `{.a.b}`; `['x/y']` names a key with special characters.
-    pub(super) fn parse(text: &str) -> Result<Self, Failure> {
+    pub(super) fn parse(text: &str) -> Result<Self, CommandError> {
         let wrong = || {
-            Failure::Usage(format!(
+            CommandError::Usage(format!(
                 "--sort-by {text:?} is no field path; write one like .metadata.creationTimestamp"
             ))
         };

@@ -17,7 +17,7 @@ use rubelet_runtime::StoredImages;
 use serde_json::Value;
 
 use super::spec;
-use crate::{agent::Agent, binary::Binary, failure::Failure, url::Url};
+use crate::{agent::Agent, binary::Binary, failure::CommandError, url::Url};
 
 /// Which runtime
 #[derive(Debug, Clone, clap::Args)]
@@ -96,7 +96,7 @@ fn of_agent(config: &Value) -> StoreLocation {
 const OWN: &str = "rubelet";
 
 /// A runtime's error about an image, without the name of the CRI call, which the user did not type.
-pub(super) fn in_its_words(error: CriError, task: &str, name: &str) -> Failure {
+pub(super) fn in_its_words(error: CriError, task: &str, name: &str) -> CommandError {
     let silent = matches!(
         error.kind,
         CriErrorKind::Unavailable | CriErrorKind::DeadlineExceeded(_) | CriErrorKind::Canceled
@@ -126,7 +126,7 @@ impl Backend {
         place: &PlaceArgs,
         agent: &Agent,
         binary: Binary,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandError> {
         let StoreLocation {
             options,
             only_socket,
@@ -146,7 +146,7 @@ impl Backend {
                 "cannot connect to the container runtime on {}",
                 socket.display()
             ));
-            return Err(Failure::Error(error));
+            return Err(CommandError::Error(error));
         }
         let settings = (binary.runtime_settings)(&options, "cgroupfs")?;
         let own = StoredImages::open(&settings)
@@ -158,7 +158,7 @@ impl Backend {
         })
     }
 
-    fn of_socket(socket: &Path) -> Result<Self, Failure> {
+    fn of_socket(socket: &Path) -> Result<Self, CommandError> {
         let endpoint = socket.to_string_lossy();
         let client = CriClient::connect_lazy(&endpoint, Timeouts::default())?;
         Ok(Self {
@@ -168,7 +168,7 @@ impl Backend {
     }
 
     /// Loads the archive or directory at `path`; messages show it as `name`.
-    pub(super) async fn load(&self, path: &Path, name: &str) -> Result<Vec<String>, Failure> {
+    pub(super) async fn load(&self, path: &Path, name: &str) -> Result<Vec<String>, CommandError> {
         let loaded: CriResult<Vec<String>> = match &self.loader {
             Loader::Socket(client) => client.load_images(path).await,
             Loader::Own(own, _) => own.load(path.to_owned()).await,
@@ -196,7 +196,7 @@ impl Backend {
 
     /// The name of the runtime, if it is not the embedded one: others support nothing beyond the
     /// CRI.
-    pub(super) async fn other_runtime(&self) -> Result<Option<String>, Failure> {
+    pub(super) async fn other_runtime(&self) -> Result<Option<String>, CommandError> {
         let Some(runtime) = self.runtime() else {
             return Ok(None);
         };
@@ -219,7 +219,7 @@ impl Backend {
         &self,
         name: &str,
         verbose: bool,
-    ) -> Result<v1::ImageStatusResponse, Failure> {
+    ) -> Result<v1::ImageStatusResponse, CommandError> {
         let request = v1::ImageStatusRequest {
             image: spec(name),
             verbose,

@@ -8,7 +8,7 @@ use rubelet_images::Reference;
 use rubelet_node_state::keyring::Keyring;
 use serde::Deserialize;
 
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// Name and password for the registry
 #[derive(Debug, Clone, clap::Args)]
@@ -54,7 +54,7 @@ struct CredentialHelpers {
 
 impl CredentialArgs {
     /// Reads the credentials, if there are any.
-    pub(super) fn read(&self) -> Result<Logins, Failure> {
+    pub(super) fn read(&self) -> Result<Logins, CommandError> {
         if let Some(path) = &self.authfile {
             return Ok(Logins::File(Box::new(AuthFile::read(path.clone())?)));
         }
@@ -62,7 +62,7 @@ impl CredentialArgs {
             let (username, password) = creds.split_once(':').ok_or_else(|| {
                 let message = "--creds must be USER:PASSWORD; --username with --password-stdin \
                                reads the password from stdin";
-                Failure::Usage(message.to_owned())
+                CommandError::Usage(message.to_owned())
             })?;
             return one(
                 username,
@@ -82,9 +82,9 @@ impl CredentialArgs {
     }
 }
 
-fn one(username: &str, password: &str, empty: &str) -> Result<Logins, Failure> {
+fn one(username: &str, password: &str, empty: &str) -> Result<Logins, CommandError> {
     if username.is_empty() || password.is_empty() {
-        return Err(Failure::Usage(empty.to_owned()));
+        return Err(CommandError::Usage(empty.to_owned()));
     }
     Ok(Logins::One(v1::AuthConfig {
         username: username.to_owned(),
@@ -95,7 +95,7 @@ fn one(username: &str, password: &str, empty: &str) -> Result<Logins, Failure> {
 
 impl Logins {
     /// The credentials for the registry of an image.
-    pub(super) fn of(&self, image: &str) -> Result<Option<v1::AuthConfig>, Failure> {
+    pub(super) fn of(&self, image: &str) -> Result<Option<v1::AuthConfig>, CommandError> {
         match self {
             Self::Nobody => Ok(None),
             Self::One(login) => Ok(Some(login.clone())),
@@ -105,7 +105,7 @@ impl Logins {
 }
 
 impl AuthFile {
-    fn read(path: PathBuf) -> Result<Self, Failure> {
+    fn read(path: PathBuf) -> Result<Self, CommandError> {
         let unreadable = || format!("cannot read the logins in {}", path.display());
         let content = fs::read(&path).with_context(unreadable)?;
         let mut logins = Keyring::default();
@@ -118,7 +118,7 @@ impl AuthFile {
     }
 
     /// The login of the best matching registry. Without one the pull is anonymous, as in podman.
-    fn of(&self, image: &str) -> Result<Option<v1::AuthConfig>, Failure> {
+    fn of(&self, image: &str) -> Result<Option<v1::AuthConfig>, CommandError> {
         let place = self.path.display();
         let found = self.logins.lookup(image).into_iter().next();
         if let Some(login) = found.filter(|login| !login.username.is_empty()) {

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use super::{backend::Backend, each};
 use crate::{
-    failure::Failure,
+    failure::CommandError,
     terminal::{Terminal, visible},
 };
 
@@ -30,7 +30,7 @@ pub(super) async fn run(
     backend: &Backend,
     args: &LoadArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let files = args.files.iter().chain(&args.input);
     let mut names: Vec<String> = files
         .map(|file| file.to_string_lossy().into_owned())
@@ -38,7 +38,7 @@ pub(super) async fn run(
     if names.is_empty() {
         if io::stdin().is_terminal() {
             let message = "name a file, or send an archive on stdin".to_owned();
-            return Err(Failure::Usage(message));
+            return Err(CommandError::Usage(message));
         }
         names.push(STDIN.to_owned());
     }

@@ -9,7 +9,7 @@ use super::{
     each, users,
 };
 use crate::{
-    failure::Failure,
+    failure::CommandError,
     terminal::{Terminal, visible},
 };
 
@@ -37,7 +37,7 @@ pub(super) async fn run(
     backend: &Backend,
     args: &RemoveArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     each(&args.names, terminal, async |name, terminal| {
         remove(backend, name, args.force, terminal).await
     })
@@ -49,7 +49,7 @@ async fn remove(
     name: &str,
     force: bool,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let image = backend.find(name, false).await?.image.unwrap_or_default();
     let removal = decide(name, &image);
     let mut spec = v1::ImageSpec {
@@ -118,7 +118,7 @@ fn decide(name: &str, image: &v1::Image) -> Removal {
 }
 
 /// An identifier removes all names, some of which the user may not think of.
-fn check_names(name: &str, image: &v1::Image) -> Result<(), Failure> {
+fn check_names(name: &str, image: &v1::Image) -> Result<(), CommandError> {
     if image.repo_tags.len() < 2 {
         return Ok(());
     }
@@ -130,7 +130,11 @@ fn check_names(name: &str, image: &v1::Image) -> Result<(), Failure> {
     .into())
 }
 
-async fn check_unused(backend: &Backend, name: &str, image: &v1::Image) -> Result<(), Failure> {
+async fn check_unused(
+    backend: &Backend,
+    name: &str,
+    image: &v1::Image,
+) -> Result<(), CommandError> {
     let Some(runtime) = backend.runtime() else {
         return Ok(());
     };
@@ -149,7 +153,7 @@ async fn check_takes_one_name(
     backend: &Backend,
     name: &str,
     image: &v1::Image,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let Some(other) = backend.other_runtime().await? else {
         return Ok(());
     };
@@ -195,7 +199,7 @@ mod tests {
     #[test]
     fn an_identifier_does_not_take_several_names() {
         let error = check_names("aaaa", &image(&["r.test/a:1", "r.test/b:1"], &[]));
-        let Err(Failure::Error(error)) = error else {
+        let Err(CommandError::Error(error)) = error else {
             panic!("it is allowed");
         };
         assert_eq!(

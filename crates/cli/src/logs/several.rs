@@ -6,7 +6,7 @@ use futures_util::{StreamExt as _, pin_mut, stream};
 use super::lines::Lines;
 use crate::{
     agent::{Agent, CallError},
-    failure::Failure,
+    failure::CommandError,
     terminal::Terminal,
     url::Url,
 };
@@ -26,7 +26,7 @@ pub(super) async fn print(
     wanted: &[LogTarget],
     follow: bool,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let mut missing = 0;
     let mut opened = Vec::new();
     for one in wanted {
@@ -48,7 +48,10 @@ pub(super) async fn print(
 }
 
 /// Prints lines as they arrive, until all logs have ended.
-async fn merge(logs: Vec<(&LogTarget, Lines)>, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+async fn merge(
+    logs: Vec<(&LogTarget, Lines)>,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), CommandError> {
     let of_one = |(one, lines): (_, Lines)| {
         stream::unfold(lines, move |mut lines| async move {
             let line = lines.next().await?;

@@ -7,7 +7,7 @@ use rubelet_netprobe::{
 };
 
 use super::{Lines, place::start_in_pod};
-use crate::{agent::Agent, failure::Failure, terminal::Terminal};
+use crate::{agent::Agent, failure::CommandError, terminal::Terminal};
 
 /// Check the network of a pod step by step
 #[derive(Debug, Clone, clap::Args)]
@@ -46,7 +46,7 @@ pub(super) async fn run(
     agent: &Agent,
     args: &CheckArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let probe = ProbeRequest::Check {
         name: args.name.clone(),
         outside: args.outside.clone(),
@@ -70,7 +70,7 @@ pub(super) async fn run(
     if args.output.is_none() {
         terminal.print(conclusion(check, &finding))?;
     }
-    Err(Failure::Exit(1))
+    Err(CommandError::Exit(1))
 }
 
 fn line(event: &CheckEvent) -> String {

@@ -10,7 +10,7 @@ use std::{
 use rubelet_netprobe::wait::{StopHandle, stop_pair};
 use tokio::sync::mpsc;
 
-use crate::{failure::Failure, signals::EndSignals};
+use crate::{failure::CommandError, signals::EndSignals};
 
 /// Reports that may wait to be shown.
 const WAITING: usize = 1024;
@@ -64,7 +64,7 @@ impl Engine {
     }
 
     /// Waits for the end of the thread.
-    pub(super) fn finish(self) -> Result<(), Failure> {
+    pub(super) fn finish(self) -> Result<(), CommandError> {
         drop((self.stop, self.events));
         let ended = self.thread.join();
         let ended = ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic));

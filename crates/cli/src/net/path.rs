@@ -10,7 +10,7 @@ use rubelet_netprobe::{
 use super::{Lines, place::start_in_pod, resolve::FamilyArgs};
 use crate::{
     agent::Agent,
-    failure::Failure,
+    failure::CommandError,
     print::table,
     target::{find_pod, name_of, namespace_of, parse_pod},
     terminal::Terminal,
@@ -55,7 +55,7 @@ pub(super) async fn run(
     agent: &Agent,
     args: &PathArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let target = match &args.to {
         Some(pod) => of_pod(agent, pod, &args.namespace).await?,
         None => args.to_host.clone().unwrap_or_default(),
@@ -86,20 +86,20 @@ pub(super) async fn run(
     }
     reports.finish()?;
     // A probe that is stopped has no result.
-    let finding = result.ok_or(Failure::Exit(1))?;
+    let finding = result.ok_or(CommandError::Exit(1))?;
     if args.output.is_none() {
         let advice = finding.advice.as_ref().map(|advice| format!("{advice}.\n"));
         let (shown, advice) = (table(&rows), advice.unwrap_or_default());
         terminal.print(format!("{shown}\n{}.\n{advice}", finding.detail))?;
     }
     match finding.outcome {
-        CheckOutcome::Wrong => Err(Failure::Exit(1)),
+        CheckOutcome::Wrong => Err(CommandError::Exit(1)),
         CheckOutcome::Ok | CheckOutcome::Skipped => Ok(()),
     }
 }
 
 /// The name of a pod in a request.
-async fn of_pod(agent: &Agent, pod: &str, namespace: &str) -> Result<String, Failure> {
+async fn of_pod(agent: &Agent, pod: &str, namespace: &str) -> Result<String, CommandError> {
     let found = find_pod(agent, parse_pod(pod)?, Some(namespace)).await?;
     let (namespace, name) = (namespace_of(&found), name_of(&found));
     Ok(format!("pod/{namespace}/{name}"))

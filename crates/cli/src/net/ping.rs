@@ -19,7 +19,7 @@ use super::{
     resolve::FamilyArgs,
     seconds::{seconds, some_seconds},
 };
-use crate::{agent::Agent, failure::Failure, terminal::Terminal};
+use crate::{agent::Agent, failure::CommandError, terminal::Terminal};
 
 /// Below this interval, and for floods, ping wants a privileged user.
 const LEAST_INTERVAL: Duration = Duration::from_millis(2);
@@ -115,12 +115,12 @@ pub(super) async fn run(
     agent: &Agent,
     args: &PingArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let options = args.options()?;
     let targets: Vec<String> = args.host.iter().chain(&args.targets).cloned().collect();
     if targets.len() > MOST_TARGETS {
         let message = format!("give at most {MOST_TARGETS} targets");
-        return Err(Failure::Usage(message));
+        return Err(CommandError::Usage(message));
     }
     let family = args.family.family();
     if args.mtu {
@@ -142,8 +142,8 @@ pub(super) async fn run(
 }
 
 impl PingArgs {
-    fn options(&self) -> Result<PingOptions, Failure> {
-        let usage = |message: String| Err(Failure::Usage(message));
+    fn options(&self) -> Result<PingOptions, CommandError> {
+        let usage = |message: String| Err(CommandError::Usage(message));
         if self.size > MOST_DATA {
             return usage(format!("-s {}: the most are {MOST_DATA} bytes", self.size));
         }
@@ -174,14 +174,14 @@ impl PingArgs {
         })
     }
 
-    fn shown(&self, terminal: &Terminal<'_>) -> Result<PingDisplay, Failure> {
+    fn shown(&self, terminal: &Terminal<'_>) -> Result<PingDisplay, CommandError> {
         Ok(match () {
             () if self.output == Some(Lines::Json) => PingDisplay::Json,
             () if !self.targets.is_empty() => PingDisplay::Table,
             () if self.live && is_screen(terminal) => PingDisplay::Live,
             () if self.live => {
                 let message = "--live needs a terminal on stdout; use -o json elsewhere";
-                return Err(Failure::Usage(message.to_owned()));
+                return Err(CommandError::Usage(message.to_owned()));
             }
             () => PingDisplay::Lines {
                 timestamps: self.timestamps,
@@ -195,7 +195,7 @@ async fn ping_all(
     mut reports: Reports,
     mut output: PingOutput,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     while let Some(event) = reports.next().await? {
         let text = output.text(&event);
         if !text.is_empty() {
@@ -206,7 +206,7 @@ async fn ping_all(
     terminal.print(output.end())?;
     match output.all_answer() {
         true => Ok(()),
-        false => Err(Failure::Exit(1)),
+        false => Err(CommandError::Exit(1)),
     }
 }
 
@@ -215,7 +215,7 @@ async fn search(
     args: &PingArgs,
     mut reports: Reports,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let mut found_mtu = None;
     while let Some(event) = reports.next().await? {
         terminal.print(match args.output {
@@ -229,7 +229,7 @@ async fn search(
     reports.finish()?;
     match found_mtu {
         Some(true) => Ok(()),
-        Some(false) => Err(Failure::Exit(1)),
+        Some(false) => Err(CommandError::Exit(1)),
         None => Err(anyhow!("the search was interrupted").into()),
     }
 }

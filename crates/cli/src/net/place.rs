@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use super::{engine::Engine, resolve::resolve};
 use crate::{
     agent::{Agent, ResponseStream},
-    failure::Failure,
+    failure::CommandError,
     signals::EndSignals,
     target::{find_pod, parse_pod, pod_url},
 };
@@ -48,7 +48,7 @@ impl PlaceArgs {
         &self,
         agent: &Agent,
         probe: ProbeRequest,
-    ) -> Result<Reports, Failure> {
+    ) -> Result<Reports, CommandError> {
         match &self.pod {
             None => own(probe).await,
             Some(pod) => start_in_pod(agent, pod, &self.namespace, &probe).await,
@@ -62,7 +62,7 @@ pub(super) async fn start_in_pod(
     pod: &str,
     namespace: &str,
     probe: &ProbeRequest,
-) -> Result<Reports, Failure> {
+) -> Result<Reports, CommandError> {
     let pod = find_pod(agent, parse_pod(pod)?, Some(namespace)).await?;
     let url = pod_url(&pod, "net").with("probe", serde_json::to_string(probe)?);
     let signals = EndSignals::catch()?;
@@ -80,7 +80,7 @@ pub(super) async fn start_in_pod(
 }
 
 /// Runs it in a thread of this process.
-async fn own(probe: ProbeRequest) -> Result<Reports, Failure> {
+async fn own(probe: ProbeRequest) -> Result<Reports, CommandError> {
     let mut addresses = Vec::with_capacity(probe.targets().len());
     for name in probe.targets() {
         addresses.push(resolve(name, probe.family()).await?);
@@ -101,7 +101,7 @@ pub(super) enum Reports {
 
 impl Reports {
     /// The next report; `None` at the end. A signal stops the probe, which then reports its results.
-    pub(super) async fn next<E: DeserializeOwned>(&mut self) -> Result<Option<E>, Failure> {
+    pub(super) async fn next<E: DeserializeOwned>(&mut self) -> Result<Option<E>, CommandError> {
         let line = match self {
             Self::Own(engine) => engine.next().await,
             Self::OfPod(reports) => reports.next().await?,
@@ -112,7 +112,7 @@ impl Reports {
     }
 
     /// Waits for the end; the error with which the probe ended, if there was one.
-    pub(super) fn finish(self) -> Result<(), Failure> {
+    pub(super) fn finish(self) -> Result<(), CommandError> {
         match self {
             Self::Own(engine) => engine.finish(),
             Self::OfPod(_) => Ok(()),

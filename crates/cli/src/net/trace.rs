@@ -15,7 +15,7 @@ use super::{
     CLEAR_SCREEN, Lines, is_screen, names::Names, place::PlaceArgs, resolve::FamilyArgs,
     seconds::some_seconds,
 };
-use crate::{agent::Agent, failure::Failure, print::table, terminal::Terminal};
+use crate::{agent::Agent, failure::CommandError, print::table, terminal::Terminal};
 
 /// The port that a TCP probe is sent to by default.
 const HTTP: u16 = 80;
@@ -115,10 +115,10 @@ pub(super) async fn run(
     agent: &Agent,
     args: &TraceArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     if args.first > args.max {
         let message = format!("-f {} is more than -m {}", args.first, args.max);
-        return Err(Failure::Usage(message));
+        return Err(CommandError::Usage(message));
     }
     let screen = args.mtr && args.output.is_none() && is_screen(terminal);
     let probe = ProbeRequest::Trace {
@@ -143,7 +143,7 @@ pub(super) async fn run(
     reports.finish()?;
     match output.reached {
         true => Ok(()),
-        false => Err(Failure::Exit(1)),
+        false => Err(CommandError::Exit(1)),
     }
 }
 
@@ -186,7 +186,7 @@ struct TraceOutput<'a> {
 }
 
 impl TraceOutput<'_> {
-    async fn text(&mut self, event: &TraceEvent) -> Result<String, Failure> {
+    async fn text(&mut self, event: &TraceEvent) -> Result<String, CommandError> {
         if let TraceEvent::End { reached, .. } = event {
             self.reached = *reached;
         }

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::net::TcpListener;
 
-use super::{super::failure::Failure, ports::PortPair};
+use super::{super::failure::CommandError, ports::PortPair};
 
 /// A listener and the destination of its connections.
 pub(super) struct Forward {
@@ -23,12 +23,12 @@ pub(super) struct Addresses {
 
 impl Addresses {
     /// `localhost` is both loopback addresses, of which a machine may have only one.
-    pub(super) fn parse(words: &[String]) -> Result<Self, Failure> {
+    pub(super) fn parse(words: &[String]) -> Result<Self, CommandError> {
         let sets = words.iter().map(|word| match word.as_str() {
             "localhost" => Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]),
             word => match word.parse() {
                 Ok(address) => Ok(vec![address]),
-                Err(_) => Err(Failure::Usage(format!(
+                Err(_) => Err(CommandError::Usage(format!(
                     "--address {word:?} is neither an IP address nor localhost"
                 ))),
             },

@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use serde_json::Value;
 
-use super::super::{failure::Failure, target::name_of};
+use super::super::{failure::CommandError, target::name_of};
 
 /// A local port and one of the pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,14 +14,14 @@ pub(super) struct PortPair {
 }
 
 /// Parses an argument, with the port names of the pod's containers.
-pub(super) fn resolve(word: &str, pod: &Value) -> Result<PortPair, Failure> {
+pub(super) fn resolve(word: &str, pod: &Value) -> Result<PortPair, CommandError> {
     let (local, remote) = match word.split_once(':') {
         Some((local, remote)) => (Some(local), remote),
         None => (None, word),
     };
     let wrong = || {
         let message = format!("{word:?} is not [LOCAL_PORT:]REMOTE_PORT");
-        Failure::Usage(message)
+        CommandError::Usage(message)
     };
     let remote = match remote.parse::<u16>() {
         Ok(0) => return Err(wrong()),
@@ -53,7 +53,7 @@ fn declared(pod: &Value) -> impl Iterator<Item = &Value> {
         .flatten()
 }
 
-fn named(name: &str, pod: &Value) -> Result<u16, Failure> {
+fn named(name: &str, pod: &Value) -> Result<u16, CommandError> {
     let port = declared(pod).find(|port| port["name"] == name);
     let Some(port) = port else {
         let pod = name_of(pod);
@@ -68,7 +68,7 @@ fn named(name: &str, pod: &Value) -> Result<u16, Failure> {
 }
 
 /// The number, unless the pod declares it for other protocols than TCP only.
-fn checked(number: u16, pod: &Value) -> Result<u16, Failure> {
+fn checked(number: u16, pod: &Value) -> Result<u16, CommandError> {
     let same = |port: &&Value| port["containerPort"] == number;
     let mut found = declared(pod).filter(same);
     match found.next() {
@@ -83,7 +83,7 @@ fn is_tcp(port: &Value) -> bool {
     port["protocol"].as_str().is_none_or(|name| name == "TCP")
 }
 
-fn not_tcp(which: &str, port: &Value) -> Failure {
+fn not_tcp(which: &str, port: &Value) -> CommandError {
     let protocol = port["protocol"].as_str().unwrap_or_default();
     anyhow!("{protocol} is not supported for port {which}: only TCP can be forwarded").into()
 }
@@ -133,8 +133,10 @@ mod tests {
                 (Ok(pair), Ok((local, remote))) => {
                     assert_eq!(pair, PortPair { local, remote }, "{word}");
                 }
-                (Err(Failure::Usage(told)), Err(part)) => assert!(told.contains(part), "{told}"),
-                (Err(Failure::Error(told)), Err(part)) => {
+                (Err(CommandError::Usage(told)), Err(part)) => {
+                    assert!(told.contains(part), "{told}")
+                }
+                (Err(CommandError::Error(told)), Err(part)) => {
                     assert!(told.to_string().contains(part), "{told}");
                 }
                 (found, _) => panic!("{word}: {found:?}"),

@@ -5,10 +5,10 @@ use rubelet_cri::{CriError, CriResult};
 use rubelet_streaming::SessionExit;
 use serde_json::Value;
 
-use super::super::{failure::Failure, terminal::Terminal};
+use super::super::{failure::CommandError, terminal::Terminal};
 
 /// The failure of a session that broke.
-pub(super) fn broken(error: &CriError) -> Failure {
+pub(super) fn broken(error: &CriError) -> CommandError {
     let why = match error.message.as_str() {
         "" => error.to_string(),
         message => message.to_owned(),
@@ -20,7 +20,7 @@ pub(super) fn broken(error: &CriError) -> Failure {
 pub(super) fn judge(
     exit: CriResult<SessionExit>,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let code = match exit.map_err(|error| broken(&error))? {
         SessionExit::Code(code) => code,
         SessionExit::Status(status) => exit_code(&status)?,
@@ -30,14 +30,14 @@ pub(super) fn judge(
     }
     terminal.note(&format!("command terminated with exit code {code}"));
     // A shell sees eight bits of it, and never success.
-    Err(Failure::Exit(match u8::try_from(code & 0xff) {
+    Err(CommandError::Exit(match u8::try_from(code & 0xff) {
         Ok(code) if code != 0 => code,
         _ => 1,
     }))
 }
 
 /// The exit code in a `metav1.Status`, as `client-go` reads it.
-fn exit_code(status: &[u8]) -> Result<i32, Failure> {
+fn exit_code(status: &[u8]) -> Result<i32, CommandError> {
     let status: Value = serde_json::from_slice(status).unwrap_or_default();
     if status["status"] == "Success" {
         return Ok(0);
@@ -83,7 +83,7 @@ mod tests {
         ] {
             let code = exit_code(&serde_json::to_vec(&status).unwrap());
             let code = code.map_err(|failure| match failure {
-                Failure::Error(error) => error.to_string(),
+                CommandError::Error(error) => error.to_string(),
                 other => panic!("{other:?}"),
             });
             assert_eq!(code, expected.map_err(str::to_owned), "{status}");

@@ -14,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
     super::{
-        failure::Failure,
+        failure::CommandError,
         signals::EndSignals,
         streams::{Input, Output, Streams},
     },
@@ -27,7 +27,7 @@ pub(super) async fn run(
     local: &Streams,
     raw: &mut Option<(RawTerminal, EndSignals)>,
     redraw: bool,
-) -> Result<CriResult<SessionExit>, Failure> {
+) -> Result<CriResult<SessionExit>, CommandError> {
     let RemoteProcess {
         stdin,
         stdout,
@@ -54,7 +54,7 @@ pub(super) async fn run(
 }
 
 /// Writes output. An error is local; a remote one is reported by the end of the session.
-async fn copy_out(source: Option<Box<dyn Source>>, fd: BorrowedFd<'_>) -> Result<(), Failure> {
+async fn copy_out(source: Option<Box<dyn Source>>, fd: BorrowedFd<'_>) -> Result<(), CommandError> {
     let Some(mut source) = source else {
         return Ok(());
     };
@@ -65,15 +65,18 @@ async fn copy_out(source: Option<Box<dyn Source>>, fd: BorrowedFd<'_>) -> Result
     output.finish().await.map_err(unwritten)
 }
 
-fn unwritten(error: io::Error) -> Failure {
+fn unwritten(error: io::Error) -> CommandError {
     match error.kind() {
-        io::ErrorKind::BrokenPipe => Failure::ReaderGone,
-        _ => Failure::Error(anyhow::Error::from(error).context("cannot write the output")),
+        io::ErrorKind::BrokenPipe => CommandError::ReaderGone,
+        _ => CommandError::Error(anyhow::Error::from(error).context("cannot write the output")),
     }
 }
 
 /// Copies stdin and closes it at its end. Only returns errors.
-async fn copy_in(stdin: Option<Box<dyn Sink>>, local: &Streams) -> Result<Infallible, Failure> {
+async fn copy_in(
+    stdin: Option<Box<dyn Sink>>,
+    local: &Streams,
+) -> Result<Infallible, CommandError> {
     if let Some(mut stdin) = stdin {
         let mut input = Input::read(&local.stdin).context("cannot read stdin")?;
         // A command that stops reading may still have output.
@@ -92,7 +95,7 @@ async fn pass_on(input: &mut Input, stdin: &mut dyn Sink) -> io::Result<()> {
 }
 
 /// Waits forever and keeps a value alive.
-async fn pending_with<T>(kept: T) -> Result<Infallible, Failure> {
+async fn pending_with<T>(kept: T) -> Result<Infallible, CommandError> {
     let _kept = kept;
     pending().await
 }
@@ -103,7 +106,7 @@ async fn follow_terminal(
     resize: Option<Resize>,
     raw: &mut Option<(RawTerminal, EndSignals)>,
     redraw: bool,
-) -> Result<Infallible, Failure> {
+) -> Result<Infallible, CommandError> {
     let Some((raw, signals)) = raw else {
         return pending().await;
     };
@@ -128,7 +131,7 @@ async fn follow_terminal(
     loop {
         // Both are cancel safe.
         tokio::select! {
-            code = signals.next() => return Err(Failure::Exit(code)),
+            code = signals.next() => return Err(CommandError::Exit(code)),
             _ = changes.recv() => {}
         }
         if let Some(size) = raw.size() {

@@ -19,7 +19,7 @@ use rustix::{
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    super::{failure::Failure, signals::EndSignals, streams::Streams},
+    super::{failure::CommandError, signals::EndSignals, streams::Streams},
     raw::RawTerminal,
     run::run,
 };
@@ -157,7 +157,7 @@ async fn a_reader_who_leaves_ends_the_session_quietly() {
         ended = run(remote, &streams, &mut resize, false) => ended,
         () = output => unreachable!("it waits"),
     };
-    assert!(matches!(ended, Err(Failure::ReaderGone)), "{ended:?}");
+    assert!(matches!(ended, Err(CommandError::ReaderGone)), "{ended:?}");
 }
 
 #[tokio::test]
@@ -269,7 +269,7 @@ async fn a_signal_ends_the_session_with_the_terminal_restored() {
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::QUIT)
         .unwrap();
     let ended = session.await.unwrap();
-    assert!(matches!(ended, Err(Failure::Exit(131))), "{ended:?}");
+    assert!(matches!(ended, Err(CommandError::Exit(131))), "{ended:?}");
     assert!(is_cooked(&program));
 }
 

@@ -29,7 +29,7 @@ fn every_way_to_name_a_resource_is_understood() {
         ("pod", Some("")),
     ] {
         assert!(
-            matches!(parse(resource, name), Err(Failure::Usage(_))),
+            matches!(parse(resource, name), Err(CommandError::Usage(_))),
             "{resource} {name:?}"
         );
     }
@@ -55,7 +55,7 @@ fn several_names_are_of_one_kind_and_in_one_form() {
         ("pods", &["web", ""]),
     ] {
         assert!(
-            matches!(parsed(resource, names), Err(Failure::Usage(_))),
+            matches!(parsed(resource, names), Err(CommandError::Usage(_))),
             "{resource} {names:?}"
         );
     }
@@ -84,7 +84,10 @@ fn a_pod_is_named_in_one_word_or_two() {
         &["web", "db"],
         &["pod", ""],
     ] {
-        assert!(matches!(named(words), Err(Failure::Usage(_))), "{words:?}");
+        assert!(
+            matches!(named(words), Err(CommandError::Usage(_))),
+            "{words:?}"
+        );
     }
 }
 

@@ -28,7 +28,7 @@ fn paths_are_read_as_people_write_them() {
         "{.items[?(@.a)]}",
     ] {
         assert!(
-            matches!(SortKey::parse(text), Err(Failure::Usage(_))),
+            matches!(SortKey::parse(text), Err(CommandError::Usage(_))),
             "{text}"
         );
     }
