@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_without_pods_still_tells_that_it_is_ready() {
+    fn a_source_without_pods_still_reports_that_it_is_ready() {
         let http = pod("h", PodSource::Http, "", "x", 0);
         let old = Desired {
             waiting_for: BTreeSet::from([PodSource::File, PodSource::Http]),

@@ -49,10 +49,12 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
+        let parts: Vec<String> = identifiers(line).map(parts).collect();
         // A condition is not a duration.
         let line = line.to_lowercase().replace("so long as", "while");
         for (word, remedy) in WORDS {
-            if line.contains(word) && has_word(&line, word) {
+            let in_name = parts.iter().any(|parts| contains_word(parts, word));
+            if in_name || line.contains(word) && has_word(&line, word) {
                 findings.push(Finding {
                     file: path.to_owned(),
                     line: number,
@@ -63,6 +65,40 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// The names in a line that are made of several words.
+fn identifiers(line: &str) -> impl Iterator<Item = &str> {
+    let is_inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    line.split(move |c: char| !is_inside(c)).filter(|name| {
+        let rest = name.get(1..).unwrap_or_default();
+        name.contains('_') || rest.contains(|c: char| c.is_ascii_uppercase())
+    })
+}
+
+/// The words of a name, in lower case, each between two underscores: `_to_the_end_`.
+fn parts(name: &str) -> String {
+    let mut parts = String::from("_");
+    let mut after_small = false;
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && after_small {
+            parts.push('_');
+        }
+        after_small = c.is_ascii_lowercase() || c.is_ascii_digit();
+        parts.push(c.to_ascii_lowercase());
+    }
+    parts.push('_');
+    // A condition is not a duration.
+    parts.replace("_so_long_as_", "_while_")
+}
+
+/// Whether `word`, which may be several, is among the words of a name.
+fn contains_word(parts: &str, word: &str) -> bool {
+    let is_boundary = |rest: &str, at: usize| rest.as_bytes().get(at) == Some(&b'_');
+    let spelled = word.replace(' ', "_");
+    parts
+        .match_indices(&spelled)
+        .any(|(at, _)| is_boundary(parts, at - 1) && is_boundary(parts, at + spelled.len()))
 }
 
 #[cfg(test)]
@@ -82,6 +118,23 @@ mod tests {
             let found = check("docs/a.md", text);
             let found: Vec<_> = found.iter().map(|finding| finding.line).collect();
             assert_eq!(found, lines, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_word_is_found_inside_a_name() {
+        for (text, findings) in [
+            ("fn starts_anew() {}", 1),
+            ("struct FolderReader;", 1),
+            ("struct BrokenOffStart;", 1),
+            ("const LINK_BURIAL: u8 = 0;", 1),
+            ("fn it_waits_so_long() {}", 1),
+            ("fn it_waits_so_long_as_it_runs() {}", 0),
+            ("fn a_start_is_broken_off_here() {}", 1),
+            ("fn it_runs_anew_in_a_folder() {}", 2),
+            ("struct Scaffolders; fn renewal_of() {}", 0),
+        ] {
+            assert_eq!(check("crates/a/src/a.rs", text).len(), findings, "{text}");
         }
     }
 

@@ -166,7 +166,7 @@ async fn a_start_without_a_caller_continues_in_the_runtime_and_its_answer_is_rep
 }
 
 #[tokio::test]
-async fn a_start_that_never_ends_is_broken_off_here_and_in_the_runtime() {
+async fn a_start_that_never_ends_is_cancelled_here_and_in_the_runtime() {
     let limit = Duration::from_millis(50);
     let served = Served::with_request_timeout(limit);
     let (client, mut late_answers) = watched(&served);

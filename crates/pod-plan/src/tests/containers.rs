@@ -297,7 +297,7 @@ fn a_start_that_the_agents_death_broke_off_counts_as_not_made() {
 }
 
 #[test]
-fn a_broken_off_start_whose_record_can_not_be_removed_does_not_hold_up_the_next_one() {
+fn an_interrupted_start_whose_record_cannot_be_removed_does_not_hold_up_the_next_one() {
     let pod = pod(Never, &[], &["a"]);
     let mut node = Node::new();
     let observed = in_good_sandbox(&pod, vec![found("a", 0, interrupted_start())]);

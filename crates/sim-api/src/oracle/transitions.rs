@@ -19,8 +19,8 @@ pub(crate) fn backward_transitions(old: &Value, new: &Value) -> Vec<String> {
         transitions.push(format!("the phase went from {was} to {is:?}"));
     }
     // With init containers it is pending again when its sandbox is recreated.
-    let begins_anew = !entries(new, "/spec/initContainers").is_empty();
-    if was == "Running" && ["Pending", ""].contains(&is) && !begins_anew {
+    let begins_again = !entries(new, "/spec/initContainers").is_empty();
+    if was == "Running" && ["Pending", ""].contains(&is) && !begins_again {
         transitions.push(format!("the phase went from Running to {is:?}"));
     }
     let started = |pod| text(pod, "/status/startTime").to_owned();
