@@ -60,7 +60,7 @@ pub(super) async fn run(
     let (resource, names) = target::parse_several(&args.resource, &args.names)?;
     let by_selector = args.selector.is_some() || args.field_selector.is_some();
     let wrong = match names.len() {
-        1.. if by_selector => Some("a name can't be combined with a selector"),
+        1.. if by_selector => Some("a name cannot be combined with a selector"),
         2.. if args.watch => Some("give one name to follow, or none to follow all"),
         _ => None,
     };

@@ -218,7 +218,7 @@ fn debugging(
             Endpoint::SwitchedOff("flags endpoint is disabled.\n")
         }
         ["debug", "flags", "v"] if !slash => Endpoint::NotServed(
-            "the log level can't be changed while the agent runs; set it at its start\n",
+            "the log level cannot be changed while the agent runs; set it at its start\n",
         ),
         [
             "containerLogs" | "runningpods" | "exec" | "attach" | "portForward" | "run"

@@ -63,7 +63,7 @@ pub(super) async fn attach(
         }
         Readiness::Stuck(why) => {
             return Err(anyhow!(
-                "container {name} can't run: {why}; once it runs, `rubelet attach pod/{pod_name} -c {name} -it{namespace}` \
+                "container {name} cannot run: {why}; once it runs, `rubelet attach pod/{pod_name} -c {name} -it{namespace}` \
                  attaches to it"
             )
             .into());

@@ -238,7 +238,7 @@ fn an_interactive_debug_container_that_can_not_run_says_why() {
     agent.node.put(Resource::Pods, with_ephemeral(&refused));
     let told = debug.thread.join().unwrap().error(1);
     assert!(
-        told.starts_with("error: container look can't run: ErrImagePull: no such image; once"),
+        told.starts_with("error: container look cannot run: ErrImagePull: no such image; once"),
         "{told}"
     );
 }

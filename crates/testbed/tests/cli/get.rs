@@ -138,7 +138,7 @@ fn errors_are_printed_to_stderr_with_their_exit_code() {
         (2, &["get", "pods", "--colour"], "--colour"),
         (2, &["get", "pods", "-o", "xml"], "xml"),
         (2, &["get", "pod", "event/x"], "is no pod"),
-        (2, &["get", "pod", "web", "-l", "a=b"], "can't be combined"),
+        (2, &["get", "pod", "web", "-l", "a=b"], "cannot be combined"),
         (1, &["get", "pods", "-l", "a=b=c"], "a=b=c"),
     ];
     for (code, words, part) in rows {

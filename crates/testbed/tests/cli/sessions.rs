@@ -265,7 +265,7 @@ fn a_debug_container_with_a_terminal_is_attached_to() {
     let ended = with(&agent, &missing, b"");
     assert_eq!(ended.code, 1, "{ended:?}");
     assert!(
-        ended.stderr.contains("container none can't run: "),
+        ended.stderr.contains("container none cannot run: "),
         "{ended:?}"
     );
 }
