@@ -36,16 +36,20 @@ pub(super) fn check(files: &[File]) -> Vec<Finding> {
                 .filter(|span| relative && is_path(span) && is_in_crate(&known, span))
                 .map(|span| (format!("crates/{span}"), None));
             let named = names(line).map(|(path, test)| (path.to_owned(), test));
-            for (path, test) in named.chain(in_crates) {
-                if let Some(rule) = missing(&known, &path, test) {
-                    findings.push(Finding {
-                        file: file.path.clone(),
-                        line: number,
-                        rule,
-                        remedy: MOVED,
-                    });
-                }
-            }
+            let paths = named
+                .chain(in_crates)
+                .filter_map(|(path, test)| missing(&known, &path, test));
+            let sources = ends_of_paths(line).filter(|end| {
+                let is_checked = relative && is_in_crate(&known, end);
+                !is_checked && !is_end_of_a_path(&known, end)
+            });
+            let sources = sources.map(|end| format!("no file ends with `{end}`"));
+            findings.extend(paths.chain(sources).map(|rule| Finding {
+                file: file.path.clone(),
+                line: number,
+                rule,
+                remedy: MOVED,
+            }));
         }
     }
     findings
@@ -77,6 +81,23 @@ fn names(line: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
             None => (span, None),
         })
     })
+}
+
+/// The source files in the code spans of a line whose directories are in its context, such as
+/// `queue.rs` after `pleg/src/`.
+fn ends_of_paths(line: &str) -> impl Iterator<Item = &str> {
+    line_spans(line).filter(|span| {
+        let is_whole = TOP.iter().any(|top| span.starts_with(top));
+        span.ends_with(".rs") && !is_whole && is_path(span)
+    })
+}
+
+fn is_end_of_a_path(known: &HashMap<&str, &str>, end: &str) -> bool {
+    let is_end = |path: &&str| {
+        let rest = path.strip_suffix(end);
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    };
+    known.keys().any(is_end)
 }
 
 fn missing(known: &HashMap<&str, &str>, path: &str, test: Option<&str>) -> Option<String> {
@@ -125,21 +146,38 @@ mod tests {
             ["`crates/a/src/b.rs` has no test `it_fails`"]
         );
     }
+
+    #[test]
+    fn a_source_file_is_found_by_the_end_of_its_path() {
+        let files = |text: &str| {
+            [
+                file("crates/a/src/deep/b.rs", ""),
+                file("docs/a.md", text),
+                file("notes.txt", "`gone.rs`"),
+            ]
+        };
+        for good in ["`b.rs`", "`deep/b.rs`", "`X.rs`", "`*.rs`", "gone.rs"] {
+            assert!(check(&files(good)).is_empty(), "{good}");
+        }
+        for bad in ["`c.rs`", "`eep/b.rs`", "`src/b.rs` and `b.rs`"] {
+            assert_eq!(check(&files(bad)).len(), 1, "{bad}");
+        }
+    }
+
     #[test]
     fn the_architecture_names_paths_within_crates() {
         let files = |name: &str| {
             [
                 file("crates/a/Cargo.toml", ""),
                 file("crates/a/src/b.rs", ""),
-                file(
-                    name,
-                    "`a/src/b.rs`, `a/src/`, `x/src/b.rs`, `b.rs`, `a/src/c.rs`",
-                ),
+                file(name, "`a/src/b.rs`, `a/src/`, `b.rs`, `a/src/c.rs`"),
             ]
         };
         let found = check(&files(ARCHITECTURE));
         let rules: Vec<_> = found.iter().map(|found| found.rule.as_str()).collect();
         assert_eq!(rules, ["`crates/a/src/c.rs` does not exist"]);
-        assert!(check(&files("docs/a.md")).is_empty());
+        let found = check(&files("docs/a.md"));
+        let rules: Vec<_> = found.iter().map(|found| found.rule.as_str()).collect();
+        assert_eq!(rules, ["no file ends with `a/src/c.rs`"]);
     }
 }
