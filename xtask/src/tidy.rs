@@ -12,6 +12,7 @@ mod lines;
 mod manifests;
 mod purity;
 mod sizes;
+mod type_names;
 mod words;
 
 use std::fmt;
@@ -93,7 +94,12 @@ fn check_one(file: &File) -> Vec<Finding> {
     let File { path, text } = file;
     let mut findings = Vec::new();
     findings.extend(files::check_name(path));
-    findings.extend(functions::check(path, text));
+    // The compiler reports invalid Rust better.
+    let is_ours = path.ends_with(".rs") && !files::is_generated(path);
+    if is_ours && let Ok(syntax) = syn::parse_file(text) {
+        findings.extend(functions::check(path, &syntax));
+        findings.extend(type_names::check(path, &syntax));
+    }
     findings.extend(lines::check(path, text));
     findings.extend(purity::check(path, text));
     findings.extend(manifests::check(path, text));
