@@ -14,6 +14,6 @@ pub mod run;
 #[doc(inline)]
 pub use self::{
     finding::{CheckEvent, CheckKind, CheckOutcome, Finding},
-    inputs::{CheckInput, CheckInputs, CheckTarget, DefaultRoute, InterfaceState},
+    inputs::{CheckInput, CheckInputs, CheckTarget, DefaultRoute, InterfaceState, SkipReason},
     run::check,
 };

@@ -8,7 +8,7 @@ mod name;
 #[cfg(test)]
 mod tests;
 
-pub use catalog::{DeviceCatalog, SpecFile};
+pub use catalog::{DeviceCatalog, SpecFile, UnusableSpec};
 pub use document::{CdiDocument, FieldError, SpecError, read};
 pub use edits::{DeviceEdits, NodeOnHost, apply};
 pub use name::NameError;

@@ -7,7 +7,9 @@ use std::{
 };
 
 use rubelet_oci::{DeviceKind, Spec};
-use rubelet_runtime_plan::cdi::{self, DeviceCatalog, DeviceEdits, NodeOnHost, SpecFile};
+use rubelet_runtime_plan::cdi::{
+    self, DeviceCatalog, DeviceEdits, NodeOnHost, SpecFile, UnusableSpec,
+};
 
 use crate::error::{Result, RuntimeError};
 
@@ -70,7 +72,8 @@ fn read_all(dirs: &[PathBuf]) -> Vec<SpecFile> {
         files.extend(paths.into_iter().filter(|path| !path.is_dir()).map(|path| {
             let content = read(&path)
                 .map_err(|error| error.to_string())
-                .and_then(|text| cdi::read(&text).map_err(|error| error.to_string()));
+                .and_then(|text| cdi::read(&text).map_err(|error| error.to_string()))
+                .map_err(UnusableSpec);
             SpecFile {
                 path,
                 priority,

@@ -9,7 +9,7 @@
 
 use serde_json::Value;
 
-use crate::{Stored, checksum::crc64};
+use crate::{MigrationError, Stored, checksum::crc64};
 
 pub(crate) const MAGIC: &str = "rubelet-record";
 
@@ -49,7 +49,7 @@ pub enum Damage {
         /// The version whose migration failed.
         from: usize,
         /// The reason.
-        why: String,
+        why: MigrationError,
     },
     /// It is encrypted with another key, or encrypted although no key is used.
     #[error("encrypted with a key that this node does not have")]

@@ -43,9 +43,19 @@ pub use replace::{ReplaceError, replace, replace_behind};
 pub use seal::{Seal, SealKey};
 pub use write_behind::{flush_later, wait_for_flush};
 
-/// One step of a migration: converts a value of one version into one of the next, or returns why it
-/// can't.
-pub type Migration = fn(serde_json::Value) -> Result<serde_json::Value, String>;
+/// One step of a migration: converts a value of one version into one of the next.
+pub type Migration = fn(serde_json::Value) -> Result<serde_json::Value, MigrationError>;
+
+/// Why a value of an older version cannot be converted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct MigrationError(pub String);
+
+impl From<&str> for MigrationError {
+    fn from(reason: &str) -> Self {
+        Self(reason.to_owned())
+    }
+}
 
 /// A type that is stored in records.
 pub trait Stored: serde::Serialize + serde::de::DeserializeOwned {

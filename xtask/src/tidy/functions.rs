@@ -1,4 +1,4 @@
-//! The length of functions, and the errors of public ones.
+//! The length of functions, and the errors of public functions, fields and aliases.
 
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
@@ -11,7 +11,7 @@ const MOST: usize = 100;
 const SPLIT: &str = "split it where its parts have names";
 const ENUM: &str = "return an error type that says what can go wrong, with its context";
 
-/// The functions of a source file that are too long, and the public ones whose error is a string.
+/// The functions of a source file that are too long, and what is public and has a string as error.
 pub(super) fn check(path: &str, file: &syn::File) -> Vec<Finding> {
     let mut functions = Functions {
         path,
@@ -37,15 +37,26 @@ impl Functions<'_> {
     }
 
     fn error(&mut self, signature: &syn::Signature) {
-        let syn::ReturnType::Type(_, returned) = &signature.output else {
-            return;
-        };
-        let mut texts = TextErrors(false);
-        texts.visit_type(returned);
-        if texts.0 && self.path.contains("/src/") {
+        if let syn::ReturnType::Type(_, returned) = &signature.output
+            && self.has_text_error(returned)
+        {
             let rule = format!("`{}` returns its error as a `String`", signature.ident);
             self.find(signature.span().start().line, rule, ENUM);
         }
+    }
+
+    /// The error in the type of a public field, or behind a public alias.
+    fn type_error(&mut self, name: &syn::Ident, of: &syn::Type) {
+        if self.has_text_error(of) {
+            let rule = format!("`{name}` has a `String` as its error");
+            self.find(name.span().start().line, rule, ENUM);
+        }
+    }
+
+    fn has_text_error(&self, of: &syn::Type) -> bool {
+        let mut texts = TextErrors(false);
+        texts.visit_type(of);
+        texts.0 && self.path.contains("/src/")
     }
 
     fn find(&mut self, line: usize, rule: String, remedy: &'static str) {
@@ -77,6 +88,22 @@ impl<'a> Visit<'a> for Functions<'_> {
             self.error(&node.sig);
         }
         visit::visit_impl_item_fn(self, node);
+    }
+
+    fn visit_item_type(&mut self, node: &'a syn::ItemType) {
+        if is_public(&node.vis) {
+            self.type_error(&node.ident, &node.ty);
+        }
+        visit::visit_item_type(self, node);
+    }
+
+    fn visit_field(&mut self, node: &'a syn::Field) {
+        if let Some(name) = &node.ident
+            && is_public(&node.vis)
+        {
+            self.type_error(name, &node.ty);
+        }
+        visit::visit_field(self, node);
     }
 
     fn visit_item_trait(&mut self, node: &'a syn::ItemTrait) {
@@ -145,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_of_a_public_function_is_not_a_text() {
+    fn the_error_of_a_public_item_is_not_a_text() {
         for (text, findings) in [
             ("pub fn f() -> Result<(), String> { Ok(()) }", 1),
             ("pub fn f() -> Option<Result<u8, String>> { None }", 1),
@@ -158,6 +185,12 @@ mod tests {
             ("fn f() -> Result<(), String> { Ok(()) }", 0),
             ("pub fn f() -> Result<String, Error> { Ok(()) }", 0),
             ("pub fn f() -> Result<String> { Ok(()) }", 0),
+            ("pub type A<T> = Result<T, String>;", 1),
+            ("pub type A = fn(u8) -> Result<u8, String>;", 1),
+            ("pub type A = Result<String, Error>;", 0),
+            ("type A<T> = Result<T, String>;", 0),
+            ("pub struct A { pub a: Option<Result<u8, String>> }", 1),
+            ("pub struct A { a: Result<u8, String> }", 0),
         ] {
             assert_eq!(rules(text).len(), findings, "{text}");
         }

@@ -1,6 +1,6 @@
 //! Responses at each path to an authorized user.
 
-use rubelet_server::{RunningPod, testing::pod};
+use rubelet_server::{RunningPod, Unhealthy, testing::pod};
 use serde_json::{Value, json};
 
 use super::server::{Credentials, Reply, Server, Setup, rest};
@@ -73,7 +73,7 @@ async fn health_is_ok_or_says_what_is_wrong() {
             .body
             .contains("[+]syncloop ok\n")
     );
-    *server.node.syncloop.lock() = Err("pods are stuck".to_owned());
+    *server.node.syncloop.lock() = Err(Unhealthy("pods are stuck".to_owned()));
     let reply = server.get("/healthz").await;
     assert_eq!(reply.code, 500);
     assert!(reply.body.contains("[-]syncloop failed: pods are stuck\n"));

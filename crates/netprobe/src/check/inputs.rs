@@ -2,8 +2,19 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-/// A target of a step, or the reason to skip that step, in one line.
-pub type CheckInput<T> = Result<T, String>;
+/// A target of a step, or the reason to skip that step.
+pub type CheckInput<T> = Result<T, SkipReason>;
+
+/// Why a step of a check is skipped: one line for the user.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SkipReason(pub String);
+
+impl<T: Into<String>> From<T> for SkipReason {
+    fn from(reason: T) -> Self {
+        Self(reason.into())
+    }
+}
 
 /// Input of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -102,14 +102,14 @@ impl Asker<'_> {
             CheckKind::Service => self.ask_port(&inputs.service, judge::service),
             CheckKind::ApiServer => self.ask_port(&inputs.api_server, judge::api_server),
             CheckKind::Outside => match &inputs.outside {
-                Err(why) => Ok(Some(Finding::skipped(why))),
+                Err(why) => Ok(Some(Finding::skipped(&*why.0))),
                 Ok(target) => {
                     let pinged = self.ping(target.address)?;
                     Ok(pinged.map(|pinged| judge::outside(target, pinged)))
                 }
             },
             CheckKind::Mtu => match &inputs.outside {
-                Err(why) => Ok(Some(Finding::skipped(why))),
+                Err(why) => Ok(Some(Finding::skipped(&*why.0))),
                 Ok(target) => self.mtu(target),
             },
         }
@@ -122,7 +122,7 @@ impl Asker<'_> {
     ) -> Asked<Finding> {
         let target = match target {
             Ok(target) => target,
-            Err(why) => return Ok(Some(Finding::skipped(why))),
+            Err(why) => return Ok(Some(Finding::skipped(&*why.0))),
         };
         let connected = connect(target.address, CONNECT_TIMEOUT, self.open, self.stop)?;
         Ok(connected.map(|connected| judge(target, &connected)))
@@ -168,7 +168,7 @@ impl Asker<'_> {
     fn name(&self) -> Asked<Finding> {
         let name = match &self.inputs.name {
             Ok(name) => name,
-            Err(why) => return Ok(Some(Finding::skipped(why))),
+            Err(why) => return Ok(Some(Finding::skipped(&*why.0))),
         };
         let mut last = None;
         for &server in &self.inputs.nameservers {

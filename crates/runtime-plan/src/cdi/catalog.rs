@@ -16,15 +16,20 @@ pub struct SpecFile {
     /// Its directory's position. Of two files with the same device, the one of the later directory
     /// wins.
     pub priority: usize,
-    /// Its content, or the reason why it can't be used.
-    pub content: Result<CdiDocument, String>,
+    /// Its content, or the reason why it cannot be used.
+    pub content: Result<CdiDocument, UnusableSpec>,
 }
+
+/// Why a specification file cannot be used: one line for the user.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct UnusableSpec(pub String);
 
 /// Devices by their qualified names.
 #[derive(Debug, Clone, Default)]
 pub struct DeviceCatalog<'a> {
     devices: BTreeMap<String, CatalogEntry<'a>>,
-    broken: Vec<(&'a SpecFile, &'a str)>,
+    broken: Vec<(&'a SpecFile, &'a UnusableSpec)>,
 }
 
 /// The files that describe a device with the highest priority. With more than one, the device is

@@ -30,7 +30,7 @@ fn file(name: &str, priority: usize, text: &str) -> SpecFile {
     SpecFile {
         path: name.into(),
         priority,
-        content: read(text).map_err(|error| error.to_string()),
+        content: read(text).map_err(|error| UnusableSpec(error.to_string())),
     }
 }
 

@@ -40,9 +40,9 @@ pub struct FakeNode {
     /// Why nothing more can be done.
     pub refusal: Mutex<Option<ActionError>>,
     /// Whether the loops make progress.
-    pub syncloop: Mutex<Result<(), String>>,
+    pub syncloop: Mutex<Result<(), Unhealthy>>,
     /// Whether the node is ready.
-    pub ready: Mutex<Result<(), String>>,
+    pub ready: Mutex<Result<(), Unhealthy>>,
     /// The pods that have running containers.
     pub running: Mutex<Vec<RunningPod>>,
     /// Its sessions.
@@ -170,10 +170,10 @@ impl NodeView for FakeNode {
         json!({ "kind": "KubeletConfiguration" })
     }
     fn syncloop(&self) -> Result<(), Unhealthy> {
-        self.syncloop.lock().clone().map_err(Unhealthy)
+        self.syncloop.lock().clone()
     }
     fn ready(&self) -> Result<(), Unhealthy> {
-        self.ready.lock().clone().map_err(Unhealthy)
+        self.ready.lock().clone()
     }
     fn metrics(&self) -> String {
         "# TYPE a counter\na 1\n".to_owned()

@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use super::fixture::TestServer;
-use crate::{NodeView, bind_health, serve_health, testing::FakeNode};
+use crate::{NodeView, Unhealthy, bind_health, serve_health, testing::FakeNode};
 
 #[tokio::test]
 async fn a_healthy_node_says_ok() {
@@ -41,7 +41,7 @@ async fn a_healthy_node_says_ok() {
 #[tokio::test]
 async fn a_stuck_loop_fails_health_and_names_itself() {
     let server = TestServer::with_pods().await;
-    *server.node.syncloop.lock() = Err("no iteration for 6m".to_owned());
+    *server.node.syncloop.lock() = Err(Unhealthy("no iteration for 6m".to_owned()));
     for path in ["/healthz", "/livez", "/readyz"] {
         let reply = server.get(path).await;
         assert_eq!(reply.code, 500, "{path}");
@@ -64,7 +64,7 @@ async fn a_stuck_loop_fails_health_and_names_itself() {
 #[tokio::test]
 async fn readiness_waits_for_the_node_and_liveness_does_not() {
     let server = TestServer::with_pods().await;
-    *server.node.ready.lock() = Err("runtime is down".to_owned());
+    *server.node.ready.lock() = Err(Unhealthy("runtime is down".to_owned()));
     assert_eq!(server.get("/livez").await.code, 200);
     let reply = server.get("/readyz").await;
     assert_eq!(reply.code, 500);

@@ -15,7 +15,9 @@ use rubelet_host::{
     netlink::{Address, Link, NetlinkError, Route, RouteSocket},
     netns::{self, NetnsError},
 };
-use rubelet_netprobe::check::{CheckInput, CheckInputs, CheckTarget, DefaultRoute, InterfaceState};
+use rubelet_netprobe::check::{
+    CheckInput, CheckInputs, CheckTarget, DefaultRoute, InterfaceState, SkipReason,
+};
 use rubelet_node_state::{
     objects::{ObjectRefs, ObjectSource},
     pod_board::PodEntry,
@@ -157,15 +159,15 @@ fn default_routes(state: &NamespaceState) -> Vec<DefaultRoute> {
         .collect()
 }
 
-fn alone() -> String {
-    "this node has no API server".to_owned()
+fn alone() -> SkipReason {
+    "this node has no API server".into()
 }
 
 /// The name that the DNS of a cluster always knows.
 fn default_name(facts: &NetworkFacts) -> CheckInput<String> {
     match (facts.api_server.get(), facts.cluster_domain.as_str()) {
-        (None, _) => Err("give a name with --name".to_owned()),
-        (_, "") => Err("the node has no clusterDomain; give a name with --name".to_owned()),
+        (None, _) => Err("give a name with --name".into()),
+        (_, "") => Err("the node has no clusterDomain; give a name with --name".into()),
         (_, domain) => Ok(format!("kubernetes.default.svc.{domain}")),
     }
 }
@@ -174,14 +176,14 @@ fn default_name(facts: &NetworkFacts) -> CheckInput<String> {
 async fn service(objects: &Arc<dyn ObjectSource>, pod: &Arc<Pod>) -> CheckInput<CheckTarget> {
     // One without an environment of its own: nothing else is asked for.
     let Some(mut container) = pod.spec.containers.first().cloned() else {
-        return Err("the pod has no container".to_owned());
+        return Err("the pod has no container".into());
     };
     container.env = Default::default();
     container.env_from = Default::default();
     let asked = objects.objects(pod, ObjectRefs::Environment(&container));
     let found = match timeout(ASK, asked).await {
-        Err(_) => return Err("the API server does not tell its Services".to_owned()),
-        Ok(Err(error)) => return Err(error.message),
+        Err(_) => return Err("the API server does not tell its Services".into()),
+        Ok(Err(error)) => return Err(error.message.into()),
         Ok(Ok(found)) => found,
     };
     let value = |name: &str| {
@@ -208,12 +210,13 @@ async fn api_server(facts: &NetworkFacts, on_node: bool) -> CheckInput<CheckTarg
     let found = super::look_up(host, *port, Instant::now() + ASK).await;
     let mut found = found.map_err(|error| format!("cannot resolve {host}: {error}"))?;
     let Some(address) = found.next() else {
-        return Err(format!("{host} has no address"));
+        return Err(format!("{host} has no address").into());
     };
     if address.ip().is_loopback() && !on_node {
         return Err(format!(
             "the node reaches it at {address}, which is the pod itself from inside the pod"
-        ));
+        )
+        .into());
     }
     Ok(CheckTarget {
         name: host.clone(),
@@ -223,7 +226,7 @@ async fn api_server(facts: &NetworkFacts, on_node: bool) -> CheckInput<CheckTarg
 
 /// The next hop of the node's own default route.
 async fn own_gateway() -> CheckInput<CheckTarget> {
-    let missing = || "this node has no default route; give a host with --outside".to_owned();
+    let missing = || "this node has no default route; give a host with --outside".into();
     let state = read(NamespaceState::own).await?;
     let gateways = default_routes(&state).into_iter();
     let gateway = gateways

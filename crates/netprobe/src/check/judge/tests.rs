@@ -16,7 +16,7 @@ fn interface(name: &str, addresses: &[&str]) -> InterfaceState {
 }
 
 fn inputs(addresses: &[&str], interfaces: Vec<InterfaceState>) -> CheckInputs {
-    let unknown = || "unknown".to_owned();
+    let unknown = || "unknown".into();
     CheckInputs {
         addresses: addresses.iter().map(|text| ip(text)).collect(),
         interfaces,
