@@ -24,9 +24,9 @@ pub use requests::{PodRequests, pod_requests};
 
 use crate::{
     critical::is_critical,
+    eviction::Pressure,
     node_status::{
         object::{Node, NodeTaint, Texts},
-        pressure::Pressure,
         registration::LABEL_OS,
         resources::{NodeAmounts, is_extended},
     },

@@ -9,6 +9,7 @@
 //! - [`image_collection`]: garbage collection of unused images.
 //! - [`host_port`]: conflicts of host ports.
 //! - [`admission`]: admission and preemption of pods.
+//! - [`eviction`]: thresholds, pressure, and the pod to evict.
 //! - [`node_status`]: the node object, its conditions, and when they are sent.
 //!
 //! Pure: this crate never reads the machine or a clock, and never changes anything. Facts are
@@ -30,6 +31,7 @@ pub mod admission;
 pub mod cgroup_tree;
 pub mod container_resources;
 pub mod critical;
+pub mod eviction;
 pub mod host_port;
 pub mod image_collection;
 pub mod node_status;

@@ -2,7 +2,7 @@
 //!
 //! - [`object`]: the fields of the object that a kubelet reads or writes.
 //! - [`resources`]: capacity, reservations and allocatable resources.
-//! - [`pressure`]: eviction thresholds and the pressure on memory, disk and PIDs.
+//! - [`pressure`]: the pressure conditions from thresholds and levels.
 //! - [`conditions`], [`ready`]: the four conditions, their transitions and events.
 //! - [`addresses`], [`images`]: two lists of the status.
 //! - [`registration`]: the initial object, and the corrections of an existing one.

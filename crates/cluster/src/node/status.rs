@@ -4,16 +4,19 @@ use std::{collections::VecDeque, convert::Infallible, future::pending, sync::Arc
 
 use rubelet_base::{Backoff, ErrorChain};
 use rubelet_kube::ApiError;
-use rubelet_node_plan::node_status::{
-    NodeEvent, NodeFacts, NodeSettings,
-    addresses::{self, HostAddresses},
-    object::{Node, NodeRuntimeHandler, NodeRuntimeHandlerFeatures},
-    patch::{has_changed, patch},
-    pressure::{PressureTracker, ResourceLevels},
-    ready::RuntimeHealth,
-    registration::initial,
-    schedule::{NodeRandom, ReportSchedule},
-    update::{NodeObservation, NodeUpdateState, update},
+use rubelet_node_plan::{
+    eviction::ResourceLevels,
+    node_status::{
+        NodeEvent, NodeFacts, NodeSettings,
+        addresses::{self, HostAddresses},
+        object::{Node, NodeRuntimeHandler, NodeRuntimeHandlerFeatures},
+        patch::{has_changed, patch},
+        pressure::PressureTracker,
+        ready::RuntimeHealth,
+        registration::initial,
+        schedule::{NodeRandom, ReportSchedule},
+        update::{NodeObservation, NodeUpdateState, update},
+    },
 };
 use rubelet_node_state::{
     clock::Clock,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use rubelet_host::usage::{self, FileSystemUsage, Usage};
-use rubelet_node_plan::node_status::pressure::{FileSystem, ResourceLevel, ResourceLevels};
+use rubelet_node_plan::eviction::{FileSystem, ResourceLevel, ResourceLevels};
 use tokio::{
     task::{JoinHandle, spawn_blocking},
     time::timeout,
@@ -70,6 +70,7 @@ fn look(nodefs: &Path, imagefs: Option<&Path>) -> ResourceLevels {
         nodefs: of(nodefs),
         imagefs: imagefs.and_then(of),
         pids: usage::pids(root).ok().map(level),
+        ..ResourceLevels::default()
     }
 }
 

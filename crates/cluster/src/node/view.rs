@@ -4,10 +4,10 @@ use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
 use rubelet_node_plan::{
     admission::AdmissionNode,
+    eviction::Pressure,
     node_status::{
         conditions::TRUE,
         object::{Node, NodeAddress},
-        pressure::Pressure,
     },
 };
 use tokio::sync::watch;

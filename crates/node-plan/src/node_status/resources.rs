@@ -7,11 +7,8 @@ use rubelet_api::{
     resources::{Bytes, MilliCpu},
 };
 
-use super::{
-    NodeFacts, NodeSettings, amount,
-    object::Texts,
-    pressure::{EvictionSignal, Thresholds},
-};
+use super::{NodeFacts, NodeSettings, amount, object::Texts, pressure::Thresholds};
+use crate::eviction::EvictionSignal;
 
 const CPU: &str = "cpu";
 const MEMORY: &str = "memory";

@@ -8,10 +8,11 @@ use super::{
     addresses::{self, HostAddresses},
     object::{Node, NodeRuntimeHandler},
     patch::{has_changed, patch},
-    pressure::{Pressure, Thresholds},
+    pressure::Thresholds,
     registration::{correct, initial},
     update::{NodeObservation, NodeUpdate, NodeUpdateState, update},
 };
+use crate::eviction::Pressure;
 
 struct Machine {
     settings: NodeSettings,

@@ -15,11 +15,11 @@ use super::{
         ContainerImage, Node, NodeAddress, NodeFeatures, NodeInfo, NodeRuntimeHandler, NodeSwap,
         Texts,
     },
-    pressure::Pressure,
     ready,
     registration::{LABEL_ARCH, LABEL_OS},
     resources::{self, NodeAmounts, is_extended},
 };
+use crate::eviction::Pressure;
 
 /// What was measured, or is known without asking anybody.
 #[derive(Debug, Clone)]

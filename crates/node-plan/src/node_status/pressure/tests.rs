@@ -1,6 +1,7 @@
 //! Tests of `pressure`.
 
 use super::*;
+use crate::eviction::FileSystem;
 
 fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs
@@ -79,6 +80,7 @@ fn each_kind_of_shortage_has_its_condition() {
         nodefs: Some(file_system((100, 1000), (0, 0))),
         imagefs: Some(file_system((0, 0), (50, 1000))),
         pids: level(10, 100),
+        ..ResourceLevels::default()
     };
     let none = Pressure::default();
     for (what, levels, expected) in [
