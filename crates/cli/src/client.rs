@@ -5,7 +5,7 @@ use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode};
 use super::{
     agent::Agent, attach, binary::Binary, completion, config, cp, debug, delete, describe, doctor,
     events, exec, failure::CommandError, get, image, logs, net, port_forward, restart, shell,
-    status, streams::Streams, terminal::Terminal, version, why,
+    status, streams::Streams, terminal::Terminal, top, version, why,
 };
 
 /// The default socket of the agent.
@@ -54,6 +54,8 @@ pub(super) enum ClientCommand {
     Events(events::EventsArgs),
     /// Show whether the node is ready, and what it waits for
     Status(status::StatusArgs),
+    /// Show CPU and memory of the node and its pods
+    Top(top::TopArgs),
     /// Restart the containers of a pod
     Restart(restart::RestartArgs),
     /// Add an ephemeral container to a running pod
@@ -150,6 +152,7 @@ async fn with_agent(
         ClientCommand::PortForward(args) => port_forward::run(agent, &args, terminal).await,
         ClientCommand::Cp(args) => cp::run(agent, &args, terminal).await,
         ClientCommand::Status(args) => status::run(agent, &args, terminal).await,
+        ClientCommand::Top(args) => top::run(agent, &args, terminal).await,
         ClientCommand::Restart(args) => restart::run(agent, &args, terminal).await,
         ClientCommand::Debug(args) => debug::run(agent, &args, terminal).await,
         ClientCommand::Shell(args) => shell::run(agent, &args, terminal).await,

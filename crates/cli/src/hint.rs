@@ -12,8 +12,8 @@ const WORDS: &[(&[&str], &str)] = &[
         "`rubelet port-forward` forwards ports of a pod; the agent's socket speaks the Kubernetes API",
     ),
     (
-        &["top", "stats", "statsp"],
-        "this is not built yet; `/metrics` has numbers of the node",
+        &["stats", "statsp"],
+        "`rubelet top` shows CPU and memory of the node and its pods",
     ),
     (
         &[

@@ -55,6 +55,7 @@ mod status;
 mod streams;
 mod target;
 mod terminal;
+mod top;
 mod url;
 mod version;
 mod watch;

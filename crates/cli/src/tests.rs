@@ -14,4 +14,5 @@ mod logs;
 mod net;
 mod offline;
 mod sessions;
+mod top;
 mod watch;

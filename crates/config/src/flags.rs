@@ -14,6 +14,8 @@ pub use value::FlagKind;
 
 use crate::field::Effect;
 use core::net::IpAddr;
+use core::time::Duration;
+use rubelet_base::duration::parse_go;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -47,6 +49,9 @@ pub enum Role {
 const ROOT_DIR: &str = "/var/lib/kubelet";
 /// The kubelet's default certificate directory.
 const CERT_DIR: &str = "/var/lib/kubelet/pki";
+
+/// The kubelet's default of `--housekeeping-interval`.
+const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The flags that were given.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -181,6 +186,15 @@ impl Flags {
     #[must_use]
     pub fn seccomp_default(&self) -> bool {
         self.is_set("seccomp-default")
+    }
+
+    /// How old the statistics of containers may be.
+    #[must_use]
+    pub fn housekeeping_interval(&self) -> Duration {
+        let given = self.text("housekeeping-interval");
+        given
+            .and_then(|text| parse_go(text).ok())
+            .unwrap_or(HOUSEKEEPING_INTERVAL)
     }
 
     /// File that is locked while the agent runs.

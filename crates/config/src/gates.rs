@@ -30,9 +30,10 @@ const CHECKS: [&str; 12] = [
 ];
 
 /// Gates that enable or disable a behaviour. All others have no effect in Rubelet.
-const SWITCHES: [&str; 4] = [
+const SWITCHES: [&str; 5] = [
     "AllowDNSOnlyNodeCSR",
     "EventedPLEG",
+    "PodAndContainerStatsFromCRI",
     "PodLogsQuerySplitStreams",
     "ReloadKubeletServerCertificateFile",
 ];

@@ -8,7 +8,7 @@ use rubelet_http_core::{
     shutdown::Shutdown,
 };
 use rubelet_server::{
-    LogError, LogRequest, NodeView, Object,
+    LogError, LogRequest, NodeView, Object, StatsDocument, StatsRequest,
     health::{self, HealthRoot},
     log,
 };
@@ -49,6 +49,17 @@ pub(super) async fn answer(
         Endpoint::RunningPods => pod_list::running_pods(view),
         Endpoint::Metrics => respond::metrics(view.metrics()),
         Endpoint::ProbeMetrics => respond::metrics(view.probe_metrics()),
+        Endpoint::ResourceMetrics => {
+            let document = StatsDocument::ResourceMetrics;
+            respond::metrics(stats(view, document).await)
+        }
+        Endpoint::StatsSummary => match Query::parse(query) {
+            Ok(query) => {
+                let document = StatsDocument::summary(&query);
+                respond::json_bytes(stats(view, document).await.into())
+            }
+            Err(error) => text(error.code, &error.message),
+        },
         Endpoint::Configz => {
             let config = serde_json::json!({ "kubeletconfig": view.config() });
             respond::json(&config)
@@ -69,6 +80,15 @@ pub(super) async fn answer(
         // Needs the whole request; see `session`.
         Endpoint::Session(..) => nowhere(),
     }
+}
+
+/// Numbers that are as old as the node allows: many clients may ask, each at its own interval.
+async fn stats(view: &dyn NodeView, document: StatsDocument) -> String {
+    let request = StatsRequest {
+        document,
+        live: false,
+    };
+    view.stats(request).await
 }
 
 /// The response for a path that does not exist.

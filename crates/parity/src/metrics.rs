@@ -4,7 +4,7 @@
 //! `volumemanager/metrics` and `volumemanager/cache` in `pkg/kubelet`, `pkg/credentialprovider/plugin` and
 //! `pkg/volume/util` of Kubernetes 1.36.
 
-/// Names on `/metrics` and `/metrics/probes` that Rubelet has with the kubelet's types, labels and buckets.
+/// Names on `/metrics`, `/metrics/probes` and `/metrics/resource` that Rubelet has with the kubelet's types, labels and buckets.
 pub const SAME_METRICS: &[&str] = &[
     "kubelet_pod_worker_duration_seconds",
     "kubelet_pod_start_duration_seconds",
@@ -38,6 +38,19 @@ pub const SAME_METRICS: &[&str] = &[
     "kubelet_websocket_streaming_requests_total",
     "rest_client_requests_total",
     "rest_client_request_duration_seconds",
+    "container_cpu_usage_seconds_total",
+    "container_memory_working_set_bytes",
+    "container_start_time_seconds",
+    "container_swap_limit_bytes",
+    "container_swap_usage_bytes",
+    "node_cpu_usage_seconds_total",
+    "node_memory_working_set_bytes",
+    "node_swap_usage_bytes",
+    "pod_cpu_usage_seconds_total",
+    "pod_memory_working_set_bytes",
+    "pod_swap_usage_bytes",
+    "resource_scrape_error",
+    "scrape_error",
 ];
 
 /// Names that Rubelet does not have, by the reason.
@@ -182,24 +195,6 @@ pub const MISSING_METRICS: &[(&str, &[&str])] = &[
             "volume_manager_selinux_volume_context_mismatch_errors_total",
             "volume_manager_selinux_volume_context_mismatch_warnings_total",
             "volume_manager_selinux_volumes_admitted_total",
-        ],
-    ),
-    (
-        "/metrics/resource answers 501",
-        &[
-            "container_cpu_usage_seconds_total",
-            "container_memory_working_set_bytes",
-            "container_start_time_seconds",
-            "container_swap_limit_bytes",
-            "container_swap_usage_bytes",
-            "node_cpu_usage_seconds_total",
-            "node_memory_working_set_bytes",
-            "node_swap_usage_bytes",
-            "pod_cpu_usage_seconds_total",
-            "pod_memory_working_set_bytes",
-            "pod_swap_usage_bytes",
-            "resource_scrape_error",
-            "scrape_error",
         ],
     ),
     (

@@ -25,6 +25,7 @@ mod preflight;
 mod runtime_name;
 mod signals;
 mod spawn;
+mod stats;
 
 use std::{
     path::{Path, PathBuf},

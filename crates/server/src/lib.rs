@@ -50,6 +50,7 @@ mod route;
 mod selector;
 mod serve;
 mod session;
+mod stats;
 pub mod table;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -75,6 +76,7 @@ pub use rubelet_http_core::{
 };
 pub use serve::{bind_health, serve_health, serve_unix};
 pub use session::{RunRequest, SessionAction, SessionError, SessionRequest};
+pub use stats::{StatsDocument, StatsRequest};
 pub use unix::{BindError, UnixSocket, bind_unix};
 pub use view::{
     Expired, Listing, LogError, LogOutput, LogRequest, LogSince, LogStream, NodeView, Object,

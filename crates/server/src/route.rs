@@ -16,6 +16,8 @@ pub(crate) enum Route {
     NodeResources,
     Configz,
     Metrics,
+    /// Resource usage of the node and its pods.
+    StatsSummary,
     /// A health endpoint: its root, and the single check if one is named.
     Health(HealthRoot, Option<String>),
     /// A collection, perhaps one namespace of it.
@@ -65,6 +67,7 @@ pub(crate) fn route(path: &str) -> Result<Route, ApiError> {
         ["version"] => Route::Version,
         ["configz"] => Route::Configz,
         ["metrics"] => Route::Metrics,
+        ["stats", "summary"] => Route::StatsSummary,
         ["api"] => Route::CoreVersions,
         ["apis"] => Route::Groups,
         ["pods"] => Route::Collection(Resource::Pods, None),

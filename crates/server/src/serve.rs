@@ -38,7 +38,7 @@ use crate::{
     route::{Route, route},
     selector::Selection,
     session::local,
-    watch as watches,
+    stats, watch as watches,
 };
 
 /// Timeout for a complete request head.
@@ -373,6 +373,7 @@ async fn api(request: Request<Incoming>, context: Arc<Context>, from: Requester)
         Route::CoreResources => Ok(respond::json(&discovery::resources(""))),
         Route::NodeResources => Ok(respond::json(&discovery::resources(Resource::NODE_GROUP))),
         Route::Metrics => Ok(respond::metrics(view.metrics())),
+        Route::StatsSummary => stats::summary(view, &query).await,
         Route::Configz => Ok(respond::json(
             &serde_json::json!({ "kubeletconfig": view.config() }),
         )),

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     ActionError, FilesAnswer, FilesRefusal, FilesRequest, NetRefusal, NetRequest, NetStream,
-    PodAction, PodAnswer, PodRef, RunRequest, SessionError, SessionRequest,
+    PodAction, PodAnswer, PodRef, RunRequest, SessionError, SessionRequest, StatsRequest,
 };
 
 /// Why a health check fails, in words for an operator.
@@ -21,8 +21,8 @@ use crate::{
 pub struct Unhealthy(pub String);
 
 /// The node as the server sees it. Every method answers from memory, except
-/// [`container_log`](Self::container_log), [`act`](Self::act), [`session`](Self::session) and
-/// [`run`](Self::run).
+/// [`container_log`](Self::container_log), [`act`](Self::act), [`session`](Self::session),
+/// [`run`](Self::run) and [`stats`](Self::stats).
 #[async_trait]
 pub trait NodeView: Send + Sync + 'static {
     /// All objects of a resource, with the version of the list.
@@ -81,6 +81,9 @@ pub trait NodeView: Send + Sync + 'static {
         drop(request);
         Err(NetRefusal::NotReady)
     }
+
+    /// A document of statistics. Takes a few seconds at most; numbers that cannot be read are missing.
+    async fn stats(&self, request: StatsRequest) -> String;
 
     /// Idle timeout of a session; zero means no limit.
     fn session_idle_timeout(&self) -> Duration;

@@ -32,6 +32,7 @@ mod pods;
 mod publish;
 mod running;
 mod sessions;
+mod stats;
 #[cfg(test)]
 mod tests;
 mod why;
@@ -52,8 +53,8 @@ use rubelet_probes::ProberHandle;
 use rubelet_server::{
     ActionError, Collection, Expired, FilesAnswer, FilesRefusal, FilesRequest, Listing, LogError,
     LogRequest, LogStream, NetRefusal, NetRequest, NetStream, NodeView, PodAction, PodAnswer,
-    PodRef, Resource, RunRequest, RunningPod, SessionError, SessionRequest, Unhealthy, WatchStream,
-    explanation::VolumeCopy,
+    PodRef, Resource, RunRequest, RunningPod, SessionError, SessionRequest, StatsRequest,
+    Unhealthy, WatchStream, explanation::VolumeCopy,
 };
 use rubelet_sources::{desired::Desired, state::ManifestEdits, status::ManifestStatus};
 use rubelet_streaming::SessionTarget;
@@ -69,6 +70,7 @@ pub use self::{
     lifecycle::{LifecycleBoard, PlegLifecycle},
     net::{Nameservers, NetworkFacts},
     sessions::SessionParts,
+    stats::StatsParts,
 };
 use self::{
     pod_shares::PodShares,
@@ -120,6 +122,8 @@ pub struct ViewParts {
     pub audit: Option<Arc<AuditLog>>,
     /// The runtime that serves sessions.
     pub sessions: SessionParts,
+    /// Measures the node and its pods.
+    pub stats: StatsParts,
     /// The expected network of pods.
     pub network: NetworkFacts,
     /// Paths of logs.
@@ -231,6 +235,13 @@ impl NodeView for LocalView {
     async fn net(&self, request: NetRequest) -> Result<NetStream, NetRefusal> {
         let parts = &self.parts;
         net::net(parts, &self.probes, request).await
+    }
+
+    async fn stats(&self, request: StatsRequest) -> String {
+        self.parts
+            .stats
+            .document(request, &self.parts.node_name)
+            .await
     }
 
     fn session_idle_timeout(&self) -> Duration {

@@ -74,6 +74,7 @@ const PRODUCT: &[&str] = &[
     "cni",
     "netprobe",
     "runtime",
+    "stats",
     "view",
     "cli",
 ];
@@ -145,6 +146,19 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
         ],
     )
     .tests_with(&["parity"]),
+    CrateRule::effects(
+        5,
+        "stats",
+        &[
+            "base",
+            "cgroup-plan",
+            "api",
+            "cri",
+            "node-plan",
+            "host",
+            "node-state",
+        ],
+    ),
     CrateRule::effects(
         5,
         "pleg",
@@ -262,6 +276,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
             "audit",
             "server",
             "cluster",
+            "stats",
         ],
     ),
     CrateRule::effects(

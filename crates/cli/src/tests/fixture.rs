@@ -18,8 +18,8 @@ use rubelet_runtime::RuntimeSettings;
 use rubelet_server::{
     ActionError, Collection, Expired, FilesAnswer, FilesRefusal, FilesRequest, Listing, LogError,
     LogRequest, LogStream, NetRefusal, NetRequest, NetStream, NodeView, Object, PodAction,
-    PodAnswer, PodRef, Resource, RunRequest, RunningPod, SessionError, SessionRequest, Unhealthy,
-    UnixSocket, WatchStream, bind_unix, clock, serve_unix,
+    PodAnswer, PodRef, Resource, RunRequest, RunningPod, SessionError, SessionRequest,
+    StatsRequest, Unhealthy, UnixSocket, WatchStream, bind_unix, clock, serve_unix,
 };
 use rubelet_streaming::SessionTarget;
 use serde_json::{Value, json};
@@ -47,6 +47,8 @@ pub(super) struct Node {
     pub(super) actions: Mutex<Vec<String>>,
     /// What is answered to that; the pod where there is nothing.
     pub(super) action_answers: Mutex<VecDeque<Result<PodAnswer, ActionError>>>,
+    /// The summaries to answer with; the last one again and again.
+    pub(super) summaries: Mutex<VecDeque<Value>>,
     /// The root directory of every container.
     pub(super) root: TempDir,
 }
@@ -120,6 +122,15 @@ impl NodeView for Node {
     async fn run(&self, _: &RunRequest) -> Result<Bytes, SessionError> {
         Err(SessionError::NotRunning)
     }
+    async fn stats(&self, request: StatsRequest) -> String {
+        assert!(request.live);
+        let mut summaries = self.summaries.lock().unwrap();
+        let next = summaries.pop_front().expect("the test gave a summary");
+        if summaries.is_empty() {
+            summaries.push_back(next.clone());
+        }
+        next.to_string()
+    }
     fn session_idle_timeout(&self) -> Duration {
         Duration::ZERO
     }
@@ -171,6 +182,7 @@ impl TestAgent {
             log_requests: Mutex::default(),
             actions: Mutex::default(),
             action_answers: Mutex::default(),
+            summaries: Mutex::default(),
             root: tempfile::tempdir().unwrap(),
         });
         let socket = directory.path().join("rubelet.sock");

@@ -89,6 +89,14 @@ async fn numbers_and_configuration_are_shown() {
     assert!(metrics.body.starts_with("# TYPE a counter"));
     let probes = server.get("/metrics/probes").await;
     assert!(probes.body.contains("prober_probe_total 1"));
+    let resource = server.get("/metrics/resource").await;
+    assert!(resource.headers.contains("text/plain; version=0.0.4"));
+    assert_eq!(resource.body, "# TYPE b gauge\nb 1\n");
+    let summary = json_of(&server.get("/stats/summary").await);
+    let expected = serde_json::json!({ "live": false, "short": false });
+    assert_eq!(summary["node"], expected);
+    let short = server.get("/stats/summary?only_cpu_and_memory=true").await;
+    assert_eq!(json_of(&short)["node"]["short"], true);
     let config = json_of(&server.get("/configz").await);
     assert!(config["kubeletconfig"].is_object());
 }
@@ -110,7 +118,7 @@ async fn what_is_not_served_names_what_to_use() {
 #[tokio::test]
 async fn metrics_that_are_not_served_are_a_comment_in_the_format_of_metrics() {
     let server = Server::start().await;
-    for path in ["/metrics/cadvisor", "/metrics/resource", "/metrics/slis"] {
+    for path in ["/metrics/cadvisor", "/metrics/slis"] {
         let reply = server.get(path).await;
         assert_eq!(reply.code, 501, "{path}");
         assert!(
@@ -172,7 +180,8 @@ async fn the_plain_port_has_what_needs_no_right_and_nothing_else() {
         ("/pods", 200),
         ("/metrics", 200),
         ("/metrics/probes", 200),
-        ("/stats/summary", 501),
+        ("/metrics/resource", 200),
+        ("/stats/summary", 200),
         ("/configz", 404),
         ("/x", 404),
         ("/containerLogs/default/web/a", 405),

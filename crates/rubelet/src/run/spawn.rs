@@ -13,7 +13,8 @@ use rubelet_server::explanation::VolumeCopy;
 use rubelet_sources::{desired::Desired, status::ManifestStatus};
 use rubelet_streaming::Sessions;
 use rubelet_view::{
-    ClusterProblems, LocalView, NetworkFacts, PlegLifecycle, SessionParts, ViewParts, VolumeCopies,
+    ClusterProblems, LocalView, NetworkFacts, PlegLifecycle, SessionParts, StatsParts, ViewParts,
+    VolumeCopies,
 };
 use tokio::{
     sync::watch,
@@ -27,7 +28,7 @@ use super::{
     manifests, memory, notify,
     observe::CountRequests,
     open::{Listeners, Opened},
-    parts, peer_pings, until,
+    parts, peer_pings, stats, until,
 };
 
 /// A running node.
@@ -73,6 +74,7 @@ pub(super) async fn spawn(
         .as_ref()
         .map_or_else(ClusterProblems::none, Cluster::problems);
     let view_parts = view_parts(
+        stats::parts(flags, &resolved, &opened, &built)?,
         &resolved,
         &opened,
         &built,
@@ -185,6 +187,7 @@ async fn start_manifests(
 
 /// The parts that the local socket's view needs.
 fn view_parts(
+    stats: StatsParts,
     resolved: &Resolved,
     opened: &Opened,
     built: &Built,
@@ -220,6 +223,7 @@ fn view_parts(
         metrics: Arc::clone(&opened.metrics),
         audit: opened.audit.clone(),
         sessions,
+        stats,
         network: network_facts(resolved, built),
         log_path: Arc::new(move |pod, container, count| host.log_path(pod, container, count)),
         volume_copies: volume_copies(embedded),

@@ -10,6 +10,7 @@ fn paths_of_the_api_are_understood() {
     for (path, expected) in [
         ("/version", Route::Version),
         ("/metrics", Route::Metrics),
+        ("/stats/summary", Route::StatsSummary),
         ("/api", Route::CoreVersions),
         ("/apis/", Route::Groups),
         ("/api/v1", Route::CoreResources),

@@ -13,8 +13,8 @@ use super::{answers, echo::FakeSessions};
 use crate::{
     ActionError, Collection, Expired, FilesAnswer, FilesRefusal, FilesRequest, Listing, LogError,
     LogRequest, LogStream, NetRefusal, NetRequest, NetStream, NodeView, Object, PodAction,
-    PodAnswer, PodRef, RunRequest, RunningPod, SessionError, SessionRequest, Unhealthy,
-    WatchStream,
+    PodAnswer, PodRef, RunRequest, RunningPod, SessionError, SessionRequest, StatsDocument,
+    StatsRequest, Unhealthy, WatchStream,
 };
 
 /// The first version of each collection.
@@ -162,6 +162,17 @@ impl NodeView for FakeNode {
     async fn run(&self, request: &RunRequest) -> Result<Bytes, SessionError> {
         let known = self.knows(&request.pod, request.uid.as_deref());
         self.sessions.run(known, request)
+    }
+    async fn stats(&self, request: StatsRequest) -> String {
+        match request.document {
+            StatsDocument::ResourceMetrics => "# TYPE b gauge\nb 1\n".to_owned(),
+            StatsDocument::Summary {
+                only_cpu_and_memory,
+            } => {
+                let live = request.live;
+                json!({ "node": { "live": live, "short": only_cpu_and_memory } }).to_string()
+            }
+        }
     }
     fn session_idle_timeout(&self) -> Duration {
         *self.sessions.idle_timeout.lock()

@@ -12,6 +12,7 @@ use rubelet_api::{
     status::{Condition, ContainerState, ContainerStatus, Phase, PodStatus, Terminated},
 };
 use rubelet_base::PodUid;
+use rubelet_host::CgroupFs;
 use rubelet_node_state::{
     board::Board,
     clock::Clock,
@@ -40,12 +41,13 @@ use rubelet_sources::{
     state::ManifestEdits,
     status::{ManifestPod, ManifestState, ManifestStatus},
 };
+use rubelet_stats::{StatsCollector, StatsSettings, UsageSource};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::{sync::watch, task::JoinSet};
 
 use super::fake_runtime::FakeRuntime;
-use crate::{ClusterProblems, LocalView, NetworkFacts, SessionParts, ViewParts};
+use crate::{ClusterProblems, LocalView, NetworkFacts, SessionParts, StatsParts, ViewParts};
 
 /// When it is.
 pub(super) const NOW: &str = "2026-03-01T12:00:00Z";
@@ -140,6 +142,19 @@ impl TestView {
             ..RuntimeState::default()
         };
         let logs = directory.path().to_owned();
+        let stats = StatsCollector::new(StatsSettings {
+            pods: Arc::clone(&board),
+            runtime: Arc::clone(&fake) as _,
+            cgroups: CgroupFs::from_mounts(directory.path(), true, &[]).unwrap(),
+            trees: Vec::new(),
+            source: UsageSource::Cgroups,
+            clock: clock.clone(),
+            root: "/".into(),
+        });
+        let stats = StatsParts {
+            collector: Arc::new(stats),
+            max_age: Duration::from_secs(10),
+        };
         let mut tasks = JoinSet::new();
         let lifecycle: Arc<Board<u64, LifecycleEvent>> = Arc::default();
         let view = LocalView::start(
@@ -162,6 +177,7 @@ impl TestView {
                 not_yet: Some("rotation of container logs".to_owned()),
                 audit: None,
                 sessions,
+                stats,
                 network: NetworkFacts {
                     nameservers: Arc::new(|_| Box::pin(async { Vec::new() })),
                     api_server: Arc::default(),

@@ -1,6 +1,11 @@
 //! Flags of cAdvisor, a library that is part of the kubelet and not of Rubelet.
 
-use super::super::{Flag, FlagKind, FlagKind::*, Role::Ignored};
+use super::super::{
+    Flag, FlagKind,
+    FlagKind::*,
+    Role::{Ignored, Own},
+};
+use crate::field::Effect::Works;
 
 const NO_CADVISOR: &str = "Rubelet measures containers itself, without cAdvisor";
 
@@ -14,11 +19,12 @@ const fn ignored(
 }
 
 pub(super) const FLAGS: &[Flag] = &[
-    ignored(
+    super::flag(
         "housekeeping-interval",
         Duration,
+        Own(Works),
         "10s",
-        "Time between two measurements of containers.",
+        "Minimum time between two measurements of containers, which are made on request.",
     ),
     ignored(
         "max-housekeeping-interval",

@@ -25,7 +25,8 @@ pub struct PressureLine {
 impl Pressure {
     /// Parses a pressure file; a missing line (`full` of processors before Linux 5.13) is all zero.
     /// `None` if there is no such line at all.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let line = |name: &str| {
             let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
             Some(PressureLine::parse(rest))

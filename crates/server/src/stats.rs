@@ -1,0 +1,50 @@
+//! Statistics of the node: documents whose numbers are read when they are requested.
+
+use rubelet_http_core::{
+    query::Query,
+    respond::{self, ApiResult},
+};
+
+use crate::NodeView;
+
+/// A request for statistics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatsRequest {
+    /// What is requested.
+    pub document: StatsDocument,
+    /// True for somebody who looks at the numbers as they change: they are at most a second old. Else
+    /// they may be as old as the node allows.
+    pub live: bool,
+}
+
+/// A document of statistics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatsDocument {
+    /// `/metrics/resource`: CPU and memory, in Prometheus' text format 0.0.4.
+    ResourceMetrics,
+    /// `/stats/summary`, as JSON.
+    Summary {
+        /// `only_cpu_and_memory=true`: without disks and networks.
+        only_cpu_and_memory: bool,
+    },
+}
+
+impl StatsDocument {
+    /// The summary that a query of `/stats/summary` requests.
+    #[must_use]
+    pub fn summary(query: &Query) -> Self {
+        // Any other value means the whole summary, as in the kubelet.
+        Self::Summary {
+            only_cpu_and_memory: query.get("only_cpu_and_memory") == Some("true"),
+        }
+    }
+}
+
+/// `/stats/summary` on the socket.
+pub(crate) async fn summary(view: &dyn NodeView, query: &Query) -> ApiResult {
+    let request = StatsRequest {
+        document: StatsDocument::summary(query),
+        live: true,
+    };
+    Ok(respond::json_bytes(view.stats(request).await.into()))
+}

@@ -1,0 +1,118 @@
+//! From what was read to the samples of pods.
+
+use crate::{
+    cgroups::{CgroupReading, CgroupReadings},
+    from_cgroup,
+    from_cri::RuntimeUsage,
+    rate::CpuRates,
+    sample::{ContainerSample, PodSample, UsageSample},
+    target::PodTarget,
+};
+
+/// Whose numbers are used where both have them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum UsageSource {
+    /// The kernel's, as read here: the kubelet's default.
+    #[default]
+    Cgroups,
+    /// The runtime's (feature gate `PodAndContainerStatsFromCRI`).
+    Runtime,
+}
+
+/// What was read. Without a runtime's response its numbers are missing.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Readings {
+    pub(crate) cgroups: CgroupReadings,
+    pub(crate) runtime: RuntimeUsage,
+}
+
+impl Readings {
+    fn pod(&self, uid: &str, source: UsageSource) -> UsageSample {
+        let runtime = self.runtime.pods.get(uid).copied();
+        let cgroup = self.cgroups.pods.get(uid);
+        let cgroup = cgroup.map(|read| from_cgroup::usage(&read.stats, read.at));
+        pick(cgroup, runtime, source)
+    }
+
+    fn container(&self, id: &str, source: UsageSource) -> UsageSample {
+        let runtime = self.runtime.containers.get(id).copied();
+        let cgroup = self.cgroups.containers.get(id);
+        let cgroup = cgroup.map(|read| from_cgroup::usage(&read.stats, read.at));
+        pick(cgroup, runtime, source)
+    }
+}
+
+fn pick(
+    cgroup: Option<UsageSample>,
+    runtime: Option<UsageSample>,
+    source: UsageSource,
+) -> UsageSample {
+    let (cgroup, runtime) = (cgroup.unwrap_or_default(), runtime.unwrap_or_default());
+    match source {
+        UsageSource::Cgroups => cgroup.or(runtime),
+        UsageSource::Runtime => runtime.or(cgroup),
+    }
+}
+
+/// Whether the numbers of every pod and container are in their cgroups: then no runtime is asked.
+pub(crate) fn cgroups_suffice(targets: &[PodTarget], cgroups: &CgroupReadings) -> bool {
+    let complete = |reading: Option<&CgroupReading>| {
+        reading.is_some_and(|read| from_cgroup::usage(&read.stats, read.at).is_complete())
+    };
+    targets.iter().all(|pod| {
+        let mut containers = pod.containers.iter();
+        complete(cgroups.pods.get(&pod.uid))
+            && containers.all(|container| complete(cgroups.containers.get(&container.id)))
+    })
+}
+
+/// The samples of pods. A container of which nothing is known is omitted: it has exited meanwhile.
+pub(crate) fn pods(
+    targets: &[PodTarget],
+    readings: &Readings,
+    source: UsageSource,
+    rates: &mut CpuRates,
+) -> Vec<PodSample> {
+    let mut rated = |key, mut usage: UsageSample| {
+        if let Some(cpu) = &mut usage.cpu {
+            cpu.nano_cores = rates.add(key, cpu.at, cpu.usage_ns);
+        }
+        usage
+    };
+    let mut all = Vec::with_capacity(targets.len());
+    for pod in targets {
+        let usage = rated(&pod.uid, readings.pod(&pod.uid, source));
+        let mut sample = PodSample {
+            namespace: pod.namespace.clone(),
+            name: pod.name.clone(),
+            uid: pod.uid.clone(),
+            started_at: pod.started_at,
+            cpu: usage.cpu,
+            memory: usage.memory,
+            swap: usage.swap,
+            containers: Vec::with_capacity(pod.containers.len()),
+        };
+        for container in &pod.containers {
+            let usage = rated(&container.id, readings.container(&container.id, source));
+            if usage == UsageSample::default() {
+                continue;
+            }
+            sample.containers.push(ContainerSample {
+                name: container.name.clone(),
+                id: container.id.clone(),
+                started_at: container.started_at,
+                cpu: usage.cpu,
+                memory: usage.memory,
+                swap: usage.swap,
+            });
+        }
+        // The runtime and the kernel know nothing of it: it has ended meanwhile.
+        if sample.cpu.is_some() || sample.memory.is_some() || !sample.containers.is_empty() {
+            all.push(sample);
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,278 @@
+//! Tests of `collector`.
+
+use std::{
+    fs,
+    future::pending,
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use rubelet_api::{
+    manifest::decode,
+    parse::{ParseContext, parse},
+    pod::PodSource,
+    status::{ContainerState, ContainerStatus, Phase, PodStatus},
+};
+use rubelet_cgroup_plan::CgroupDriver;
+use rubelet_cri::CriResult;
+use rubelet_node_plan::CgroupRoot;
+use rubelet_node_state::{board::Board, pod_board::PodEntry};
+
+use super::*;
+
+const NOW: &str = "2026-03-01T12:00:00Z";
+
+/// How a runtime answers.
+#[derive(Clone, Copy, PartialEq)]
+enum Answers {
+    Never,
+    WithContainers,
+    Unimplemented,
+}
+
+struct FakeRuntime {
+    answers: Answers,
+    asked: AtomicUsize,
+}
+
+#[async_trait]
+impl RuntimeService for FakeRuntime {
+    async fn list_pod_sandbox_stats(
+        &self,
+        _: v1::ListPodSandboxStatsRequest,
+    ) -> CriResult<v1::ListPodSandboxStatsResponse> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        match self.answers {
+            Answers::Never => pending().await,
+            _ => Err(CriError::unimplemented("ListPodSandboxStats")),
+        }
+    }
+
+    async fn list_container_stats(
+        &self,
+        _: v1::ListContainerStatsRequest,
+    ) -> CriResult<v1::ListContainerStatsResponse> {
+        if self.answers == Answers::Unimplemented {
+            return Err(CriError::unimplemented("ListContainerStats"));
+        }
+        let stats = v1::ContainerStats {
+            attributes: Some(v1::ContainerAttributes {
+                id: "c1".to_owned(),
+                ..Default::default()
+            }),
+            cpu: Some(v1::CpuUsage {
+                timestamp: 1,
+                usage_core_nano_seconds: Some(v1::UInt64Value { value: 77 }),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        Ok(v1::ListContainerStatsResponse { stats: vec![stats] })
+    }
+}
+
+/// A node with one pod, whose files are in a directory.
+struct TestNode {
+    root: tempfile::TempDir,
+    runtime: Arc<FakeRuntime>,
+    collector: StatsCollector,
+}
+
+impl TestNode {
+    fn new(answers: Answers, source: UsageSource) -> Self {
+        let root = tempfile::Builder::new()
+            .prefix("rubelet-stats-")
+            .tempdir()
+            .unwrap();
+        let runtime = Arc::new(FakeRuntime {
+            answers,
+            asked: AtomicUsize::new(0),
+        });
+        let cgroups = root.path().join("cgroup");
+        let pods = Board::new();
+        let entry = entry();
+        pods.set(entry.pod.uid.clone(), entry);
+        let tree = CgroupTree::new(&CgroupRoot::parse("").unwrap(), CgroupDriver::Cgroupfs);
+        let collector = StatsCollector::new(StatsSettings {
+            pods: Arc::new(pods),
+            runtime: Arc::clone(&runtime) as _,
+            cgroups: CgroupFs::from_mounts(&cgroups, true, &[]).unwrap(),
+            trees: vec![tree.unwrap()],
+            source,
+            clock: Clock::following_tokio(NOW.parse().unwrap()),
+            root: root.path().to_owned(),
+        });
+        let node = Self {
+            root,
+            runtime,
+            collector,
+        };
+        node.put("proc/stat", "cpu 1 0 0 0\n");
+        let meminfo = "MemTotal: 9 kB\nMemFree: 1 kB\nInactive(file): 0 kB\n";
+        node.put("proc/meminfo", meminfo);
+        node
+    }
+
+    fn put(&self, file: &str, text: &str) {
+        let path = self.root.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn pod_directory(&self) -> String {
+        format!("cgroup/kubepods/besteffort/pod{}", entry().pod.uid.as_str())
+    }
+
+    /// Writes the files of a cgroup that used so many microseconds.
+    fn put_cgroup(&self, directory: &str, usage: u64) {
+        for (file, text) in [
+            ("cgroup.controllers", "cpu memory\n"),
+            ("cpu.stat", &*format!("usage_usec {usage}\n")),
+            ("memory.current", "4096\n"),
+            ("memory.max", "max\n"),
+            ("memory.stat", "inactive_file 96\n"),
+            ("memory.events", ""),
+        ] {
+            let file = Path::new(directory).join(file);
+            self.put(file.to_str().unwrap(), text);
+        }
+    }
+
+    async fn sample(&self) -> Arc<StatsSample> {
+        self.collector.sample(Duration::ZERO).await
+    }
+
+    fn asked(&self) -> usize {
+        self.runtime.asked.load(Ordering::Relaxed)
+    }
+}
+
+fn entry() -> PodEntry {
+    let now: Timestamp = NOW.parse().unwrap();
+    let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n\
+                spec: {containers: [{name: app, image: app}, {name: done, image: app}]}\n";
+    let context = ParseContext {
+        node_name: "n1",
+        source: PodSource::File,
+        origin: "/m/web.yaml",
+        adopted_uid: None,
+        now,
+    };
+    let pod = parse(decode(text).pods.remove(0).unwrap(), &context).unwrap();
+    let container = |name: &str, id: &str, state| ContainerStatus {
+        name: name.into(),
+        image: "app".into(),
+        image_id: "app".into(),
+        container_id: id.into(),
+        ready: true,
+        started: true,
+        restart_count: 0,
+        state,
+        last_state: None,
+        user: None,
+        recursive_read_only: Vec::new(),
+    };
+    let waiting = ContainerState::Waiting {
+        reason: "".into(),
+        message: "".into(),
+    };
+    PodEntry {
+        pod: Arc::new(pod),
+        status: PodStatus {
+            phase: Phase::Running,
+            reason: "".into(),
+            message: "".into(),
+            start_time: now,
+            pod_ips: Vec::new(),
+            conditions: Vec::new(),
+            observed_generation: 1,
+            init_containers: Vec::new(),
+            containers: vec![
+                container("app", "c1", ContainerState::Running { started_at: now }),
+                container("done", "c2", waiting),
+            ],
+            ephemeral_containers: Vec::new(),
+        },
+        deletion: None,
+        why: Vec::new(),
+        history: Arc::default(),
+        wake_at: None,
+        finished: false,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn numbers_are_read_on_request_and_not_twice_within_their_age() {
+    let node = TestNode::new(Answers::Never, UsageSource::Cgroups);
+    let pod = node.pod_directory();
+    node.put_cgroup(&pod, 20);
+    node.put_cgroup(&format!("{pod}/c1"), 10);
+    let sample = node.sample().await;
+    assert_eq!(sample.problems, Vec::<String>::new());
+    assert_eq!(sample.node.cpu.unwrap().usage_ns, 10_000_000);
+    let found = &sample.pods[0];
+    assert_eq!((&*found.name, &*found.namespace), ("web-n1", "default"));
+    assert_eq!(found.cpu.unwrap().usage_ns, 20_000);
+    // Only what runs is measured.
+    let [container] = found.containers.as_slice() else {
+        panic!("{:?}", found.containers);
+    };
+    assert_eq!(&*container.name, "app");
+    assert_eq!(container.cpu.unwrap().usage_ns, 10_000);
+    assert_eq!(container.memory.unwrap().working_set, Some(4000));
+
+    node.put_cgroup(&format!("{pod}/c1"), 1_000_010);
+    tokio::time::advance(Duration::from_secs(2)).await;
+    let same = node.collector.sample(Duration::from_secs(2)).await;
+    assert!(Arc::ptr_eq(&same, &sample));
+    let next = node.collector.sample(Duration::from_secs(1)).await;
+    let cpu = next.pods[0].containers[0].cpu.unwrap();
+    assert_eq!(cpu.nano_cores, Some(500_000_000));
+    assert_eq!(node.asked(), 0, "cgroups had all numbers");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runtime_that_hangs_costs_its_own_numbers_and_one_wait() {
+    let node = TestNode::new(Answers::Never, UsageSource::Runtime);
+    let pod = node.pod_directory();
+    node.put_cgroup(&pod, 20);
+    let began = Instant::now();
+    let sample = node.sample().await;
+    assert_eq!(sample.problems, ["the container runtime does not respond"]);
+    assert_eq!(sample.pods[0].cpu.unwrap().usage_ns, 20_000);
+    assert!(sample.pods[0].containers.is_empty());
+    assert!(sample.node.memory.is_some());
+    assert_eq!(began.elapsed(), PATIENCE);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    let began = Instant::now();
+    let again = node.sample().await;
+    assert_eq!(again.problems, sample.problems);
+    assert_eq!((began.elapsed(), node.asked()), (Duration::ZERO, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_runtime_has_what_no_cgroup_has() {
+    let node = TestNode::new(Answers::WithContainers, UsageSource::Cgroups);
+    let sample = node.sample().await;
+    assert_eq!(sample.problems, Vec::<String>::new());
+    let container = &sample.pods[0].containers[0];
+    assert_eq!(container.cpu.unwrap().usage_ns, 77);
+
+    let node = TestNode::new(Answers::Unimplemented, UsageSource::Cgroups);
+    let sample = node.sample().await;
+    assert_eq!(sample.problems, Vec::<String>::new());
+    assert!(sample.pods.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_without_proc_is_a_problem() {
+    let node = TestNode::new(Answers::Unimplemented, UsageSource::Cgroups);
+    fs::remove_dir_all(node.root.path().join("proc")).unwrap();
+    let sample = node.sample().await;
+    assert_eq!(
+        sample.problems,
+        ["the usage of the node cannot be read from /proc"]
+    );
+}

@@ -1,0 +1,119 @@
+//! Prometheus' text format 0.0.4.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+
+/// The type of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MetricKind {
+    /// A number that only grows.
+    Counter,
+    /// Any number.
+    Gauge,
+}
+
+/// A document of metrics.
+#[derive(Debug, Default)]
+pub(crate) struct Exposition {
+    text: String,
+}
+
+impl Exposition {
+    /// Adds a metric with all its values; nothing if there are none.
+    pub(crate) fn metric(
+        &mut self,
+        name: &str,
+        kind: MetricKind,
+        help: &str,
+        values: impl FnOnce(&mut MetricValues<'_>),
+    ) {
+        let start = self.text.len();
+        let kind = match kind {
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+        };
+        // Writing to a String never fails.
+        let _ = write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+        let head = self.text.len();
+        values(&mut MetricValues {
+            name,
+            text: &mut self.text,
+        });
+        if self.text.len() == head {
+            self.text.truncate(start);
+        }
+    }
+
+    /// The document.
+    pub(crate) fn into_text(self) -> String {
+        self.text
+    }
+}
+
+/// The values of one metric.
+pub(crate) struct MetricValues<'a> {
+    name: &'a str,
+    text: &'a mut String,
+}
+
+impl MetricValues<'_> {
+    /// Adds a value. `at` is the time at which it was read, if that is not the time of the request.
+    pub(crate) fn add(&mut self, labels: &[(&str, &str)], value: f64, at: Option<Timestamp>) {
+        self.text.push_str(self.name);
+        for (place, (name, value)) in labels.iter().enumerate() {
+            self.text.push(if place == 0 { '{' } else { ',' });
+            self.text.push_str(name);
+            self.text.push_str("=\"");
+            escape(value, self.text);
+            self.text.push('"');
+        }
+        if !labels.is_empty() {
+            self.text.push('}');
+        }
+        let _ = write!(self.text, " {value}");
+        if let Some(at) = at {
+            let _ = write!(self.text, " {}", at.as_millisecond());
+        }
+        self.text.push('\n');
+    }
+}
+
+/// Values of labels come from manifests, images and interfaces of pods: none of them may end its
+/// line and begin another metric.
+fn escape(value: &str, text: &mut String) {
+    for c in value.chars() {
+        match c {
+            '\\' => text.push_str("\\\\"),
+            '"' => text.push_str("\\\""),
+            '\n' => text.push_str("\\n"),
+            c => text.push(c),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_cannot_leave_its_quotes() {
+        let mut metrics = Exposition::default();
+        metrics.metric("m", MetricKind::Gauge, "Help", |values| {
+            values.add(&[("a", "x\"} 1\nforged 2\\")], 0.5, None);
+            let at = Timestamp::from_millisecond(7).ok();
+            values.add(&[("a", ""), ("b", "y")], 12_345_678_901.0, at);
+            values.add(&[], 1e-9, None);
+        });
+        metrics.metric("none", MetricKind::Counter, "Help", |_| {});
+        let lines = [
+            "# HELP m Help",
+            "# TYPE m gauge",
+            r#"m{a="x\"} 1\nforged 2\\"} 0.5"#,
+            r#"m{a="",b="y"} 12345678901 7"#,
+            "m 0.000000001",
+            "",
+        ];
+        assert_eq!(metrics.into_text(), lines.join("\n"));
+    }
+}

@@ -1,0 +1,40 @@
+//! Resource usage of the node, its pods and their containers.
+//!
+//! [`StatsCollector`] reads numbers when somebody asks: the machine's from `/proc` (`node.rs`), those
+//! of pods and containers from their cgroups (`cgroups.rs`), or from the runtime where a cgroup has
+//! not all of them (`from_cri.rs`). `assemble.rs` decides which number is whose, `rate.rs` computes
+//! usage per second. A file system or a runtime that hangs costs its own numbers, and the time of one
+//! request (`in_flight.rs`).
+//!
+//! A [`StatsSample`] is rendered by functions of it alone:
+//!
+//! ```
+//! use rubelet_stats::{StatsSample, resource_metrics};
+//!
+//! let text = resource_metrics(&StatsSample::default());
+//! assert!(text.contains("resource_scrape_error 0"));
+//! ```
+
+mod assemble;
+mod cgroups;
+mod collector;
+mod exposition;
+mod from_cgroup;
+mod from_cri;
+mod in_flight;
+mod node;
+mod rate;
+mod resource_metrics;
+mod sample;
+mod summary;
+mod target;
+
+pub use self::{
+    assemble::UsageSource,
+    collector::{StatsCollector, StatsSettings},
+    resource_metrics::resource_metrics,
+    sample::{
+        ContainerSample, CpuSample, MemorySample, NodeSample, PodSample, StatsSample, SwapSample,
+    },
+    summary::summary,
+};

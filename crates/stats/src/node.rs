@@ -1,0 +1,161 @@
+//! The usage of the machine, from the kernel's files in `/proc`. The root cgroup has no such files in
+//! version 2, and may be that of a container.
+
+use std::{fs, path::Path};
+
+use jiff::Timestamp;
+use rubelet_host::cgroup::Pressure;
+
+use crate::sample::{CpuSample, MemorySample, NodeSample, SwapSample};
+
+/// The unit of `/proc/stat`: a hundredth of a second on every architecture.
+const TICK_NS: u64 = 10_000_000;
+
+/// Texts of the kernel's files; a file that can't be read is missing.
+#[derive(Debug, Clone, Copy, Default)]
+struct NodeFiles<'a> {
+    stat: Option<&'a str>,
+    meminfo: Option<&'a str>,
+    vmstat: Option<&'a str>,
+    cpu_pressure: Option<&'a str>,
+    memory_pressure: Option<&'a str>,
+}
+
+/// Reads the usage below `root`, which is `/` except in tests. Blocks.
+pub(crate) fn read(root: &Path, at: Timestamp) -> NodeSample {
+    let text = |name: &str| fs::read_to_string(root.join(name)).ok();
+    let (stat, meminfo, vmstat) = (text("proc/stat"), text("proc/meminfo"), text("proc/vmstat"));
+    let (cpu, memory) = (text("proc/pressure/cpu"), text("proc/pressure/memory"));
+    parse(
+        NodeFiles {
+            stat: stat.as_deref(),
+            meminfo: meminfo.as_deref(),
+            vmstat: vmstat.as_deref(),
+            cpu_pressure: cpu.as_deref(),
+            memory_pressure: memory.as_deref(),
+        },
+        at,
+    )
+}
+
+fn parse(files: NodeFiles<'_>, at: Timestamp) -> NodeSample {
+    let kib = |name: &str| field(files.meminfo?, name)?.checked_mul(1024);
+    let fault = |name: &str| field(files.vmstat?, name);
+    let usage = kib("MemTotal").zip(kib("MemFree"));
+    let usage = usage.map(|(total, free)| total.saturating_sub(free));
+    let working_set = usage.zip(kib("Inactive(file)"));
+    let working_set = working_set.map(|(usage, inactive)| usage.saturating_sub(inactive));
+    let available = kib("MemTotal").zip(working_set);
+    let swap = kib("SwapTotal").zip(kib("SwapFree"));
+    NodeSample {
+        booted_at: files.stat.and_then(booted_at),
+        cpu: files.stat.and_then(busy_ns).map(|usage_ns| CpuSample {
+            at,
+            usage_ns,
+            nano_cores: None,
+            pressure: files.cpu_pressure.and_then(Pressure::parse),
+        }),
+        memory: usage.map(|_| MemorySample {
+            at,
+            usage,
+            working_set,
+            rss: kib("AnonPages"),
+            available: available.map(|(total, used)| total.saturating_sub(used)),
+            page_faults: fault("pgfault"),
+            major_page_faults: fault("pgmajfault"),
+            pressure: files.memory_pressure.and_then(Pressure::parse),
+        }),
+        swap: swap.map(|(total, free)| SwapSample {
+            at,
+            usage: Some(total.saturating_sub(free)),
+            available: Some(free),
+        }),
+    }
+}
+
+/// The number in a line such as `MemTotal:  24684096 kB` or `pgfault 12`.
+fn field(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| {
+        let rest = line.strip_prefix(name)?;
+        rest.strip_prefix(':').or_else(|| rest.strip_prefix(' '))
+    })?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// CPU time of all processors that was neither idle nor waiting for disks, in nanoseconds.
+fn busy_ns(stat: &str) -> Option<u64> {
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    // user nice system idle iowait irq softirq steal; that of guests is part of `user`.
+    let mut ticks: u64 = 0;
+    for (place, number) in line.split_whitespace().take(8).enumerate() {
+        if !matches!(place, 3 | 4) {
+            ticks = ticks.saturating_add(number.parse().ok()?);
+        }
+    }
+    Some(ticks.saturating_mul(TICK_NS))
+}
+
+/// The time of the boot, in a line of its own.
+fn booted_at(stat: &str) -> Option<Timestamp> {
+    Timestamp::from_second(field(stat, "btime")?.try_into().ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "cpu  10 1 5 1000 200 2 3 4 7 0\ncpu0 10 1 5 1000 200 2 3 4 7 0\nbtime 1800000000\nintr 9\n";
+    const MEMINFO: &str = "MemTotal: 1000 kB\nMemFree: 300 kB\nMemAvailable: 1 kB\n\
+        Inactive: 900 kB\nInactive(file): 200 kB\nAnonPages: 50 kB\nSwapTotal: 10 kB\nSwapFree: 4 kB\n";
+
+    #[test]
+    fn idle_time_and_the_inactive_page_cache_are_not_used() {
+        let at = Timestamp::UNIX_EPOCH;
+        let files = NodeFiles {
+            stat: Some(STAT),
+            meminfo: Some(MEMINFO),
+            vmstat: Some("pgfault 12\npgmajfault 3\n"),
+            cpu_pressure: Some("some avg10=1.50 avg60=0.00 avg300=0.00 total=7\n"),
+            memory_pressure: None,
+        };
+        let node = parse(files, at);
+        let cpu = node.cpu.unwrap();
+        assert_eq!(
+            node.booted_at.map(Timestamp::as_second),
+            Some(1_800_000_000)
+        );
+        assert_eq!(cpu.usage_ns, 25 * TICK_NS);
+        assert_eq!(cpu.pressure.unwrap().some.total_ns, 7000);
+        let memory = node.memory.unwrap();
+        assert_eq!(memory.usage, Some(700 << 10));
+        assert_eq!(memory.working_set, Some(500 << 10));
+        assert_eq!(memory.available, Some(500 << 10));
+        assert_eq!(memory.rss, Some(50 << 10));
+        assert_eq!(
+            (memory.page_faults, memory.major_page_faults),
+            (Some(12), Some(3))
+        );
+        assert_eq!(memory.pressure, None);
+        let swap = node.swap.unwrap();
+        assert_eq!((swap.usage, swap.available), (Some(6 << 10), Some(4 << 10)));
+    }
+
+    #[test]
+    fn numbers_of_files_that_cannot_be_read_are_missing() {
+        let at = Timestamp::UNIX_EPOCH;
+        assert_eq!(parse(NodeFiles::default(), at), NodeSample::default());
+        let files = NodeFiles {
+            stat: Some("cpu  1 x\n"),
+            meminfo: Some("MemTotal: 1 kB\n"),
+            ..NodeFiles::default()
+        };
+        assert_eq!(parse(files, at), NodeSample::default());
+    }
+
+    #[test]
+    fn this_machine_can_be_measured() {
+        let node = read(Path::new("/"), Timestamp::UNIX_EPOCH);
+        assert!(node.cpu.unwrap().usage_ns > 0);
+        assert!(node.memory.unwrap().working_set > Some(0));
+    }
+}

@@ -1,0 +1,138 @@
+//! What is measured: plain numbers, each with the time of its reading. A number that could not be
+//! read is missing, never zero.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rubelet_host::cgroup::Pressure;
+
+/// The usage of the node and of its pods.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StatsSample {
+    /// The machine.
+    pub node: NodeSample,
+    /// Pods with running containers, ordered by namespace and name.
+    pub pods: Vec<PodSample>,
+    /// Why numbers are missing, for an operator; empty if none is.
+    pub problems: Vec<String>,
+}
+
+/// The usage of the machine.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NodeSample {
+    /// When it was booted.
+    pub booted_at: Option<Timestamp>,
+    /// CPU time.
+    pub cpu: Option<CpuSample>,
+    /// Memory.
+    pub memory: Option<MemorySample>,
+    /// Swap space.
+    pub swap: Option<SwapSample>,
+}
+
+/// The usage of a pod.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PodSample {
+    /// `metadata.namespace`.
+    pub namespace: Arc<str>,
+    /// `metadata.name`.
+    pub name: Arc<str>,
+    /// `metadata.uid`.
+    pub uid: Arc<str>,
+    /// `status.startTime`.
+    pub started_at: Timestamp,
+    /// CPU time of the pod's cgroup.
+    pub cpu: Option<CpuSample>,
+    /// Memory of the pod's cgroup.
+    pub memory: Option<MemorySample>,
+    /// Swap space of the pod's cgroup.
+    pub swap: Option<SwapSample>,
+    /// Its running containers, init and ephemeral ones among them.
+    pub containers: Vec<ContainerSample>,
+}
+
+/// The usage of a container.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ContainerSample {
+    /// Its name in the pod.
+    pub name: Arc<str>,
+    /// The runtime's identifier.
+    pub id: Arc<str>,
+    /// Start time of its program.
+    pub started_at: Timestamp,
+    /// CPU time.
+    pub cpu: Option<CpuSample>,
+    /// Memory.
+    pub memory: Option<MemorySample>,
+    /// Swap space.
+    pub swap: Option<SwapSample>,
+}
+
+/// CPU time.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct CpuSample {
+    /// Time of the reading.
+    pub at: Timestamp,
+    /// CPU time since the start, in nanoseconds.
+    pub usage_ns: u64,
+    /// Nanoseconds of CPU time for each second since the reading before; `None` at the first one.
+    pub nano_cores: Option<u64>,
+    /// Time in which processes waited for a processor.
+    pub pressure: Option<Pressure>,
+}
+
+/// Memory in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct MemorySample {
+    /// Time of the reading.
+    pub at: Timestamp,
+    /// All memory that is charged, including the page cache.
+    pub usage: Option<u64>,
+    /// The usage without the inactive page cache.
+    pub working_set: Option<u64>,
+    /// Anonymous memory.
+    pub rss: Option<u64>,
+    /// What is left to the limit; `None` without a limit.
+    pub available: Option<u64>,
+    /// Page faults.
+    pub page_faults: Option<u64>,
+    /// Page faults that had to wait for a disk.
+    pub major_page_faults: Option<u64>,
+    /// Time in which processes waited for memory.
+    pub pressure: Option<Pressure>,
+}
+
+/// Swap space in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SwapSample {
+    /// Time of the reading.
+    pub at: Timestamp,
+    /// In use.
+    pub usage: Option<u64>,
+    /// What is left to the limit; `None` without a limit.
+    pub available: Option<u64>,
+}
+
+/// The usage of one object.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct UsageSample {
+    pub(crate) cpu: Option<CpuSample>,
+    pub(crate) memory: Option<MemorySample>,
+    pub(crate) swap: Option<SwapSample>,
+}
+
+impl UsageSample {
+    /// These numbers, and those of `other` where one is missing.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            cpu: self.cpu.or(other.cpu),
+            memory: self.memory.or(other.memory),
+            swap: self.swap.or(other.swap),
+        }
+    }
+
+    /// Whether the numbers that every runtime and every kernel has are there.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.cpu.is_some() && self.memory.is_some()
+    }
+}

@@ -1,0 +1,96 @@
+//! Tests of `summary`.
+
+use super::*;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_772_366_400 + second).unwrap()
+}
+
+fn usage() -> (Option<CpuSample>, Option<MemorySample>, Option<SwapSample>) {
+    let line = PressureLine {
+        avg10: 1.5,
+        avg60: 0.0,
+        avg300: 0.25,
+        total_ns: 7000,
+    };
+    let pressure = Some(Pressure {
+        some: line,
+        full: PressureLine::default(),
+    });
+    let cpu = CpuSample {
+        at: at(2),
+        usage_ns: 90,
+        nano_cores: Some(9),
+        pressure,
+    };
+    let memory = MemorySample {
+        at: at(3),
+        usage: Some(10),
+        working_set: Some(8),
+        rss: Some(5),
+        available: Some(2),
+        page_faults: Some(4),
+        major_page_faults: Some(1),
+        pressure: None,
+    };
+    let swap = SwapSample {
+        at: at(4),
+        usage: Some(6),
+        available: Some(7),
+    };
+    (Some(cpu), Some(memory), Some(swap))
+}
+
+#[test]
+fn the_fields_are_those_of_the_kubelet() {
+    let (cpu, memory, swap) = usage();
+    let sample = StatsSample {
+        node: NodeSample {
+            booted_at: Some(at(-60)),
+            cpu,
+            memory,
+            swap,
+        },
+        pods: vec![PodSample {
+            namespace: "default".into(),
+            name: "web".into(),
+            uid: "u1".into(),
+            started_at: at(0),
+            cpu,
+            memory,
+            swap,
+            containers: vec![ContainerSample {
+                name: "app".into(),
+                id: "c1".into(),
+                started_at: at(1),
+                cpu,
+                memory,
+                swap,
+            }],
+        }],
+        problems: Vec::new(),
+    };
+    let text = summary(&sample, "n1");
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let expected: serde_json::Value = serde_json::from_str(include_str!("golden.json")).unwrap();
+    let pretty = serde_json::to_string_pretty(&found).unwrap();
+    assert_eq!(found, expected, "{pretty}");
+}
+
+#[test]
+fn numbers_that_were_not_read_are_missing() {
+    let sample = StatsSample {
+        pods: vec![PodSample::default()],
+        ..StatsSample::default()
+    };
+    let text = summary(&sample, "n1");
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let keys = |value: &serde_json::Value| -> Vec<String> {
+        value.as_object().unwrap().keys().cloned().collect()
+    };
+    assert_eq!(keys(&found["node"]), ["nodeName", "startTime"]);
+    assert_eq!(
+        keys(&found["pods"][0]),
+        ["containers", "podRef", "startTime"]
+    );
+}

@@ -1,0 +1,99 @@
+//! What is measured: the pods of the board that have running containers.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rubelet_api::status::ContainerState;
+use rubelet_cgroup_plan::CgroupPath;
+use rubelet_node_plan::CgroupTree;
+use rubelet_node_state::pod_board::PodEntry;
+
+/// A pod to measure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PodTarget {
+    pub(crate) namespace: Arc<str>,
+    pub(crate) name: Arc<str>,
+    pub(crate) uid: Arc<str>,
+    pub(crate) started_at: Timestamp,
+    /// The cgroups that the pod may have, one for each driver.
+    pub(crate) cgroups: Vec<CgroupPath>,
+    pub(crate) containers: Vec<ContainerTarget>,
+}
+
+/// A running container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ContainerTarget {
+    pub(crate) name: Arc<str>,
+    pub(crate) id: Arc<str>,
+    pub(crate) started_at: Timestamp,
+}
+
+/// The pods to measure, ordered by namespace, name and UID.
+pub(crate) fn targets<'a>(
+    entries: impl IntoIterator<Item = &'a PodEntry>,
+    trees: &[CgroupTree],
+) -> Vec<PodTarget> {
+    let found = entries.into_iter().filter_map(|entry| target(entry, trees));
+    let mut all: Vec<PodTarget> = found.collect();
+    all.sort_unstable_by(|one, other| {
+        (&one.namespace, &one.name, &one.uid).cmp(&(&other.namespace, &other.name, &other.uid))
+    });
+    all
+}
+
+fn target(entry: &PodEntry, trees: &[CgroupTree]) -> Option<PodTarget> {
+    let containers: Vec<_> = entry
+        .status
+        .all_containers()
+        .filter_map(|status| match status.state {
+            ContainerState::Running { started_at } if !status.container_id.is_empty() => {
+                Some(ContainerTarget {
+                    name: (*status.name).into(),
+                    id: (*status.container_id).into(),
+                    started_at,
+                })
+            }
+            _ => None,
+        })
+        .collect();
+    let pod = &entry.pod;
+    let cgroups = trees.iter().map(|tree| tree.pod(pod.spec.qos, &pod.uid));
+    (!containers.is_empty()).then(|| PodTarget {
+        namespace: Arc::clone(&pod.name.namespace),
+        name: Arc::clone(&pod.name.name),
+        uid: pod.uid.as_str().into(),
+        started_at: entry.status.start_time,
+        // A UID that is no name of a cgroup has none.
+        cgroups: cgroups.flatten().collect(),
+        containers,
+    })
+}
+
+/// Whether `name`, of a cgroup of a pod, is that of the container `id`: runtimes name directories
+/// after it, and scopes of systemd `PREFIX-ID.scope`.
+pub(crate) fn is_cgroup_of(name: &str, id: &str) -> bool {
+    let scope = name.strip_suffix(".scope");
+    let prefix = scope.and_then(|scope| scope.strip_suffix(id));
+    !id.is_empty() && (name == id || prefix.is_some_and(|prefix| prefix.ends_with('-')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cgroups_of_containers_are_found_by_their_names() {
+        for (name, id, expected) in [
+            ("abc", "abc", true),
+            ("cri-containerd-abc.scope", "abc", true),
+            ("rubelet-abc.scope", "abc", true),
+            ("xabc", "abc", false),
+            ("cri-containerd-xabc.scope", "abc", false),
+            ("abc.scope", "abc", false),
+            ("cri-containerd-.scope", "", false),
+            ("", "", false),
+        ] {
+            assert_eq!(is_cgroup_of(name, id), expected, "{name:?} {id:?}");
+        }
+    }
+}
