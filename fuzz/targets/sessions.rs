@@ -95,6 +95,7 @@ async fn serve(io: tokio::io::DuplexStream, is_process: bool) {
             let options = ServeOptions {
                 idle_timeout: Duration::from_secs(60),
                 shutdown: Box::pin(std::future::pending()),
+                link: None,
             };
             let upgrade = upgrade(request, target, options).await;
             *begun.lock().expect("nothing panics") = upgrade.session;

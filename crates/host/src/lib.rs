@@ -8,7 +8,8 @@
 //!   translation.
 //! - [`datagram`]: datagrams with control messages and error queues. [`packet_tap`]: copies of the
 //!   packets that pass an interface. [`packet_programs`]: what else decides about them.
-//!   [`reverse_name`]: names of addresses.
+//!   [`reverse_name`]: names of addresses. [`tcp_link`]: whether the other end of a TCP connection
+//!   still answers.
 //! - [`systemd`]: slices and scopes, for the cgroup driver of that name.
 //! - [`lock`]: one process per directory. [`net_lock`]: one per name in a network namespace.
 //! - [`suspend`]: how long the machine was suspended.
@@ -59,6 +60,7 @@ pub mod process_group;
 pub mod reverse_name;
 pub mod suspend;
 pub mod systemd;
+pub mod tcp_link;
 pub mod thermal;
 pub mod usage;
 

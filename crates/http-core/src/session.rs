@@ -13,17 +13,20 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use parking_lot::Mutex;
-use rubelet_streaming::{ServeOptions, SessionFuture, SessionTarget, Upgrade, upgrade};
+use rubelet_streaming::{Link, ServeOptions, SessionFuture, SessionTarget, Upgrade, upgrade};
 
 pub use self::ports::{PortError, ports};
 use crate::{activity::OpenRequest, connections::SessionPermit, shutdown::Shutdown};
 
 /// The session of a connection, from its answer to the end of HTTP.
-pub struct SessionSlot<G>(Mutex<Option<Session<G>>>);
+pub struct SessionSlot<G> {
+    session: Mutex<Option<Session<G>>>,
+    link: Option<Link>,
+}
 
 impl<G> Default for SessionSlot<G> {
     fn default() -> Self {
-        Self(Mutex::new(None))
+        Self::over(None)
     }
 }
 
@@ -44,9 +47,18 @@ pub struct Tracked<G> {
 }
 
 impl<G> SessionSlot<G> {
+    /// The slot of a connection over that link: a session ends if its network is cut.
+    #[must_use]
+    pub const fn over(link: Option<Link>) -> Self {
+        Self {
+            session: Mutex::new(None),
+            link,
+        }
+    }
+
     /// Keeps what ends with the request, if there is a session; else gives it back.
     pub fn track(&self, tracked: Tracked<G>) -> Option<Tracked<G>> {
-        match &mut *self.0.lock() {
+        match &mut *self.session.lock() {
             Some(session) => {
                 session.tracked = Some(tracked);
                 None
@@ -58,7 +70,7 @@ impl<G> SessionSlot<G> {
     /// The session, once HTTP is over.
     #[must_use]
     pub fn take(&self) -> Option<Session<G>> {
-        self.0.lock().take()
+        self.session.lock().take()
     }
 }
 
@@ -88,12 +100,13 @@ pub async fn begin<G>(
     let options = ServeOptions {
         idle_timeout,
         shutdown: Box::pin(async move { shutdown.requested().await }),
+        link: slot.link.clone(),
     };
     let Upgrade { response, session } = upgrade(request, target, options).await;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS
         && let Some(future) = session
     {
-        *slot.0.lock() = Some(Session {
+        *slot.session.lock() = Some(Session {
             future,
             _permit: permit,
             tracked: None,

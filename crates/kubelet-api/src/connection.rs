@@ -25,6 +25,7 @@ use rubelet_http_core::{
     shutdown::Shutdown,
     tracked::TrackedBody,
 };
+use rubelet_streaming::{Link, SessionSocket};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
@@ -83,6 +84,8 @@ async fn until_session(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "Cannot disable Nagle's algorithm on a connection");
     }
+    let stream = SessionSocket::new(stream);
+    let link = Link::of(&stream);
     let PortSecurity::Secure { tls, access } = &port.guard else {
         let unauthenticated = Connection {
             certificates: Vec::new(),
@@ -136,7 +139,7 @@ async fn until_session(
         } else {
             LONGEST_HEAD_WITHOUT_CERTIFICATE
         },
-        session: SessionSlot::default(),
+        session: SessionSlot::over(link),
     };
     requests(stream, protocol, connection, port, stopped).await
 }
@@ -148,7 +151,7 @@ enum Protocol {
 }
 
 fn agreed(
-    stream: &TlsStream<TcpStream>,
+    stream: &TlsStream<SessionSocket>,
 ) -> (Protocol, Vec<rustls::pki_types::CertificateDer<'static>>) {
     let (_, session) = stream.get_ref();
     let protocol = if session.alpn_protocol() == Some(HTTP2) {

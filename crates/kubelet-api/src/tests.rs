@@ -3,6 +3,7 @@
 mod access;
 mod audit;
 mod authority;
+mod cut;
 mod endpoints;
 mod flood;
 mod http2;

@@ -1,6 +1,6 @@
-//! Sessions after an agreement: the response, and the session with a process.
+//! Sessions after an agreement: the response, and the session with a process or with ports.
 
-use std::future::Future;
+use std::{future::Future, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
@@ -8,8 +8,8 @@ use rubelet_cri::CriResult;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::{
-    RemoteProcess, ServeOptions, SessionKind, StdStreams, io, negotiate::Agreed, spdy_server,
-    websocket,
+    PortDialer, RemoteProcess, ServeOptions, SessionKind, StdStreams, io, negotiate::Agreed,
+    spdy_server, websocket,
 };
 
 /// Serves exec or attach with a client.
@@ -25,6 +25,7 @@ pub(crate) async fn process<I>(
     let ServeOptions {
         idle_timeout,
         shutdown,
+        ..
     } = options;
     match agreed {
         Agreed::Spdy { form, sizes } => {
@@ -37,6 +38,35 @@ pub(crate) async fn process<I>(
         }
         // Only port-forward has it.
         Agreed::Tunnel => {}
+    }
+}
+
+/// Serves port-forward with a client. Those of channels have named their ports (`named`) before.
+pub(crate) async fn ports<I>(
+    io: I,
+    agreed: Agreed,
+    named: Vec<u16>,
+    dialer: Arc<dyn PortDialer>,
+    options: ServeOptions,
+) where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let ServeOptions {
+        idle_timeout,
+        shutdown,
+        ..
+    } = options;
+    match agreed {
+        Agreed::Spdy { .. } => {
+            spdy_server::ports(io::duplex(io), dialer, idle_timeout, shutdown).await;
+        }
+        Agreed::Tunnel => {
+            let transport = websocket::tunnel(io).await;
+            spdy_server::ports(transport, dialer, idle_timeout, shutdown).await;
+        }
+        Agreed::Channels(protocol) => {
+            websocket::ports(io, protocol, named, dialer, idle_timeout, shutdown).await;
+        }
     }
 }
 

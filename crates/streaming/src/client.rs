@@ -20,8 +20,8 @@ use tokio::{
 };
 
 use crate::{
-    Duplex, ExitFuture, PortDialer, RemoteProcess, SessionExit, SessionKind, Sink, Source,
-    StdStreams, TerminalSize,
+    Duplex, ExitFuture, PortDialer, PortsEnd, RemoteProcess, SessionExit, SessionKind, Sink,
+    Source, StdStreams, TerminalSize,
     io::duplex,
     negotiate::{PORT_FORWARD, REMOTE_COMMAND, SPDY, STREAM_PROTOCOL, form_of, has_sizes},
     spdy::{
@@ -235,8 +235,9 @@ impl PortDialer for Ports {
         })
     }
 
-    async fn ended(&self) {
+    async fn ended(&self) -> PortsEnd {
         self.handle.ended().await;
+        PortsEnd::ConnectionLost
     }
 }
 

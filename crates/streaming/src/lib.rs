@@ -47,6 +47,7 @@
 //! let options = || ServeOptions {
 //!     idle_timeout: Duration::from_secs(4 * 60 * 60),
 //!     shutdown: Box::pin(std::future::pending::<()>()),
+//!     link: None,
 //! };
 //! let request = Request::post("/exec/default/web/main")
 //!     .header("connection", "Upgrade")
@@ -67,15 +68,19 @@
 
 mod agreed;
 pub mod client;
+mod ending;
 mod fd;
+mod idle;
 mod inbound;
 mod io;
+mod link;
 mod negotiate;
 mod port_session;
 mod process;
 mod process_session;
 mod proxy;
 mod sessions;
+mod socket;
 pub mod spdy;
 mod spdy_server;
 mod status;
@@ -87,10 +92,13 @@ mod token_server;
 mod upgrade;
 mod websocket;
 
+pub use ending::PortsEnd;
 pub use fd::{FdSink, FdSource};
+pub use link::Link;
 pub use negotiate::{wants_upgrade, websocket_protocols};
 pub use process::{ExitFuture, RemoteProcess, Resize, SessionExit, StdStreams, TerminalSize};
 pub use sessions::{PortDialer, Sessions};
+pub use socket::SessionSocket;
 pub use status::SessionFailed;
 pub use stream::{Duplex, Sink, Source, copy};
 pub use target::{ServeOptions, SessionKind, SessionTarget};

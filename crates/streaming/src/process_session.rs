@@ -10,7 +10,8 @@ use tokio::time::timeout;
 
 use crate::{
     RemoteProcess, Resize, SessionExit, SessionKind, Sink, Source, TerminalSize, copy,
-    status::{StatusForm, shutting_down, status},
+    ending::SessionEnding,
+    status::{StatusForm, ended_by, status},
 };
 
 /// Maximum size of an incomplete terminal size message.
@@ -35,12 +36,13 @@ pub(crate) struct ClientStreams {
 }
 
 /// Serves a session until the process has exited, shortly after the client is gone (`gone`), or until
-/// the server stops.
+/// the session is idle (`idle`, after that time) or the server stops.
 pub(crate) async fn serve(
     mut client: ClientStreams,
     kind: SessionKind,
     open: impl Future<Output = CriResult<RemoteProcess>> + Send,
     gone: impl Future<Output = ()> + Send,
+    idle: impl Future<Output = Duration> + Send,
     shutdown: Pin<Box<dyn Future<Output = ()> + Send>>,
 ) {
     let mut gone = std::pin::pin!(gone);
@@ -58,7 +60,8 @@ pub(crate) async fn serve(
                 let _ = timeout(AFTER_CLIENT, session).await;
                 return;
             }
-            () = shutdown => shutting_down(),
+            after = idle => ended_by(SessionEnding::Idle(after)),
+            () = shutdown => ended_by(SessionEnding::Stopping),
         }
     };
     let finish = finish(&mut client, kind, exit);
@@ -246,7 +249,8 @@ mod tests {
             };
             let open = async { Ok(process) };
             let forever = Box::pin(std::future::pending());
-            serve(client, SessionKind::Exec, open, async {}, forever).await;
+            let busy = std::future::pending();
+            serve(client, SessionKind::Exec, open, async {}, busy, forever).await;
             assert_eq!(ended.available_permits(), usize::from(ends_with_input));
         }
     }

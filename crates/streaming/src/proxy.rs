@@ -1,14 +1,16 @@
-//! Sessions with the streaming server of another runtime. It supports SPDY, and WebSockets with old
-//! protocols: those are copied byte by byte. Newer protocols are translated into SPDY.
+//! Sessions with the streaming server of another runtime. Each such server supports SPDY, so that is what
+//! the runtime gets; the client gets what it asked for.
 
 use std::{future::Future, io, sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
 use rubelet_base::ErrorChain;
+use rubelet_cri::{CriError, CriErrorKind, CriResult};
 use rubelet_tls::AcceptAnyServer;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -18,12 +20,13 @@ use tokio::{
 use tokio_rustls::TlsConnector;
 
 use crate::{
-    Duplex, ServeOptions, SessionKind, StdStreams, Upgrade,
-    agreed::{process, switching},
-    client, copy,
-    io::duplex,
-    negotiate::{Agreed, Agreement, STREAM_PROTOCOL},
-    websocket,
+    Duplex, Link, PortDialer, RemoteProcess, ServeOptions, SessionKind, SessionSocket, Source,
+    StdStreams, Upgrade,
+    agreed::{ports, process, switching},
+    client,
+    ending::{PortsEnd, SessionEnding},
+    link::watched,
+    negotiate::Agreement,
 };
 
 /// Timeout of the runtime's response.
@@ -32,35 +35,13 @@ const ANSWER: Duration = Duration::from_secs(15);
 /// Maximum length of a refusal that is passed on.
 const LONGEST_REFUSAL: usize = 64 << 10;
 
-/// Time for a runtime to end the session after its client has.
-const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
-
 /// A request for a session.
 pub(crate) struct ClientRequest {
     pub(crate) method: Method,
-    pub(crate) headers: HeaderMap,
     pub(crate) kind: SessionKind,
     pub(crate) streams: StdStreams,
+    pub(crate) ports: Vec<u16>,
 }
-
-/// The headers of an upgrade; no others are passed to the runtime.
-const PASSED_ON: [header::HeaderName; 6] = [
-    header::CONNECTION,
-    header::UPGRADE,
-    header::SEC_WEBSOCKET_KEY,
-    header::SEC_WEBSOCKET_VERSION,
-    header::SEC_WEBSOCKET_PROTOCOL,
-    STREAM_PROTOCOL,
-];
-
-/// The headers of the runtime's response that are passed to the client.
-const PASSED_BACK: [header::HeaderName; 5] = [
-    header::CONNECTION,
-    header::UPGRADE,
-    header::SEC_WEBSOCKET_ACCEPT,
-    header::SEC_WEBSOCKET_PROTOCOL,
-    STREAM_PROTOCOL,
-];
 
 /// Sends the request to the runtime and answers the client.
 pub(crate) async fn upgrade<I>(
@@ -73,18 +54,16 @@ pub(crate) async fn upgrade<I>(
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let translate = match agreement.agreed {
-        Agreed::Channels(protocol) => protocol.close_signal,
-        Agreed::Tunnel => true,
-        Agreed::Spdy { .. } => false,
-    };
-    let headers = match translate {
-        true => client::upgrade_headers(asked.kind),
-        false => only(&asked.headers, &PASSED_ON),
-    };
-    let answered = timeout(ANSWER, ask(url, asked.method, headers)).await;
-    let response = match answered.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
-        Ok(response) => response,
+    let ClientRequest {
+        method,
+        kind,
+        streams,
+        ports: named,
+    } = asked;
+    let headers = client::upgrade_headers(kind);
+    let answered = timeout(ANSWER, ask(url, method, headers)).await;
+    let (response, link) = match answered.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+        Ok(answered) => answered,
         Err(error) => {
             let text = format!(
                 "cannot reach the runtime's streaming server: {}\n",
@@ -98,56 +77,99 @@ where
         return pass_back(response).await;
     }
     let answer = response.headers().clone();
-    let headers = match translate {
-        true => agreement.headers,
-        false => only(&answer, &PASSED_BACK),
-    };
+    let Agreement { agreed, headers } = agreement;
     let session = async move {
         let (Some(client), Ok(runtime)) = (client.await, hyper::upgrade::on(response).await) else {
             return;
         };
         let runtime = TokioIo::new(runtime);
-        match agreement.agreed {
-            Agreed::Channels(_) if translate => {
-                let streams = asked.streams;
-                let open = async move { client::process(runtime, &answer, streams).await };
-                let what = (asked.kind, streams);
-                process(client, agreement.agreed, what, open, options).await;
+        match kind {
+            SessionKind::PortForward => {
+                let dialer = Arc::new(RuntimePorts(client::ports(runtime)));
+                ports(client, agreed, named, dialer, options).await;
             }
-            Agreed::Tunnel => {
-                pass_on(websocket::tunnel(client).await, duplex(runtime), options).await;
+            SessionKind::Exec | SessionKind::Attach => {
+                let open = open(runtime, answer, streams);
+                process(client, agreed, (kind, streams), open, options).await;
             }
-            _ => pass_on(duplex(client), duplex(runtime), options).await,
         }
     };
     Upgrade {
         response: switching(headers),
-        session: Some(Box::pin(session)),
+        session: Some(watched(Box::pin(session), link, "container runtime")),
     }
 }
 
-/// Copies bytes until either side ends.
-async fn pass_on(client: Duplex, runtime: Duplex, options: ServeOptions) {
-    let (mut from_client, mut to_client) = (client.source, client.sink);
-    let (mut from_runtime, mut to_runtime) = (runtime.source, runtime.sink);
-    let up = copy(&mut *from_client, &mut *to_runtime);
-    let down = copy(&mut *from_runtime, &mut *to_client);
-    let (mut up, mut down) = (std::pin::pin!(up), std::pin::pin!(down));
-    // The runtime closes idle sessions by itself.
-    tokio::select! {
-        _ = down.as_mut() => {}
-        _ = up.as_mut() => drop(timeout(SESSION_END_TIMEOUT, down).await),
-        () = options.shutdown => {}
+/// Opens the streams of a process. That the runtime is gone is what the client gets as the end.
+async fn open<I>(runtime: I, answer: HeaderMap, streams: StdStreams) -> CriResult<RemoteProcess>
+where
+    I: AsyncRead + AsyncWrite + Send + 'static,
+{
+    let process = client::process(runtime, &answer, streams).await;
+    let mut process = process.map_err(|error| of_runtime(&error))?;
+    let exit = process.exit;
+    process.exit = Box::pin(async move { exit.await.map_err(|error| of_runtime(&error)) });
+    Ok(process)
+}
+
+/// An error of the connection to the runtime, for the client of the session.
+fn of_runtime(error: &CriError) -> CriError {
+    match error.kind {
+        CriErrorKind::Unavailable => {
+            CriError::new(error.call, CriErrorKind::Unavailable, runtime_lost())
+        }
+        _ => error.clone(),
     }
 }
 
-async fn ask(url: &Uri, method: Method, headers: HeaderMap) -> io::Result<Response<Incoming>> {
+/// Connections to ports through the runtime.
+struct RuntimePorts(Arc<dyn PortDialer>);
+
+#[async_trait]
+impl PortDialer for RuntimePorts {
+    async fn dial(&self, port: u16) -> CriResult<Duplex> {
+        let dialed = self.0.dial(port).await;
+        let Duplex { source, sink } = dialed.map_err(|error| of_runtime(&error))?;
+        Ok(Duplex {
+            source: Box::new(RuntimeSource(source)),
+            sink,
+        })
+    }
+
+    async fn ended(&self) -> PortsEnd {
+        self.0.ended().await
+    }
+}
+
+/// Data from a port.
+struct RuntimeSource(Box<dyn Source>);
+
+#[async_trait]
+impl Source for RuntimeSource {
+    async fn read(&mut self) -> io::Result<Option<Bytes>> {
+        self.0.read().await.map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), runtime_lost()),
+            _ => error,
+        })
+    }
+}
+
+fn runtime_lost() -> String {
+    SessionEnding::Ports(PortsEnd::ConnectionLost).to_string()
+}
+
+/// The runtime's response, and its connection.
+type Answered = (Response<Incoming>, Option<Link>);
+
+async fn ask(url: &Uri, method: Method, headers: HeaderMap) -> io::Result<Answered> {
     let host = url.host().ok_or(io::ErrorKind::InvalidInput)?;
     let is_tls = url.scheme_str() == Some("https");
     let port = url.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
     let address = host.trim_matches(['[', ']']);
     let stream = TcpStream::connect((address, port)).await?;
     stream.set_nodelay(true)?;
+    let stream = SessionSocket::new(stream);
+    let link = Link::of(&stream);
     let path = url.path_and_query().map_or("/", |path| path.as_str());
     let mut request = Request::builder()
         .method(method)
@@ -157,7 +179,7 @@ async fn ask(url: &Uri, method: Method, headers: HeaderMap) -> io::Result<Respon
         .map_err(io::Error::other)?;
     request.headers_mut().extend(headers);
     if !is_tls {
-        return send(stream, request).await;
+        return Ok((send(stream, request).await?, link));
     }
     // Like the kubelet, no certificate is verified here: the runtime has named the address itself.
     let config = rubelet_tls::client_config()
@@ -168,7 +190,7 @@ async fn ask(url: &Uri, method: Method, headers: HeaderMap) -> io::Result<Respon
     let stream = TlsConnector::from(Arc::new(config))
         .connect(name, stream)
         .await?;
-    send(stream, request).await
+    Ok((send(stream, request).await?, link))
 }
 
 async fn send<I>(io: I, request: Request<Empty<Bytes>>) -> io::Result<Response<Incoming>>
@@ -181,16 +203,6 @@ where
     // The response reports its error as well.
     tokio::spawn(async move { connection.with_upgrades().await.ok() });
     sender.send_request(request).await.map_err(io::Error::other)
-}
-
-fn only(headers: &HeaderMap, names: &[header::HeaderName]) -> HeaderMap {
-    let mut passed = HeaderMap::new();
-    for name in names {
-        for value in headers.get_all(name) {
-            passed.append(name, value.clone());
-        }
-    }
-    passed
 }
 
 async fn pass_back(response: Response<Incoming>) -> Upgrade {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rubelet_cri::{CriResult, v1};
 
-use crate::{Duplex, RemoteProcess};
+use crate::{Duplex, PortsEnd, RemoteProcess};
 
 /// A runtime that serves sessions directly, without a streaming URL.
 #[async_trait]
@@ -39,9 +39,9 @@ pub trait PortDialer: Send + Sync + 'static {
     /// Nothing listens there, or the pod is gone. The message is for the client.
     async fn dial(&self, port: u16) -> CriResult<Duplex>;
 
-    /// Resolves when no more connections are possible, because the connection that carries them is
-    /// gone. A runtime in this process only reports this as errors of [`dial`](Self::dial).
-    async fn ended(&self) {
-        std::future::pending::<()>().await;
+    /// Resolves when no more connections are possible, with the reason. By default it never does, and
+    /// only [`dial`](Self::dial) fails.
+    async fn ended(&self) -> PortsEnd {
+        std::future::pending().await
     }
 }

@@ -4,13 +4,15 @@ use std::{collections::HashMap, io, pin::Pin, sync::Arc, time::Duration};
 
 use rubelet_cri::CriResult;
 use tokio::{
+    sync::watch,
     task::JoinSet,
-    time::{Instant, timeout_at},
+    time::{Instant, timeout, timeout_at},
 };
 
 use crate::{
     Duplex, PortDialer, RemoteProcess, SessionKind, Sink, StdStreams,
-    port_session::{forward, refused},
+    ending::{SessionEnding, TOLD_WITHIN},
+    port_session::{forward_or_end, ports_end},
     process_session::{ClientStreams, serve},
     spdy::{
         connection::{Connection, Limits, Role},
@@ -58,7 +60,7 @@ pub(crate) async fn process(
         }
     };
     let handle = Arc::clone(&connection.handle);
-    serve(client, kind, open, handle.ended(), shutdown).await;
+    serve(client, kind, open, handle.ended(), handle.idle(), shutdown).await;
     drop(handle);
     connection.close().await;
 }
@@ -115,7 +117,7 @@ async fn wait_for_streams(
     })
 }
 
-/// Serves port-forward until the client is gone or the server stops.
+/// Serves port-forward until the client is gone, the session is idle, or the server or the pod stops.
 pub(crate) async fn ports(
     transport: Duplex,
     dialer: Arc<dyn PortDialer>,
@@ -129,11 +131,13 @@ pub(crate) async fn ports(
     let mut connection = Connection::start(transport, Role::Server, limits);
     let mut pairs = Pairs::default();
     let mut forwards = JoinSet::new();
-    let mut shutdown = shutdown;
-    loop {
+    let (tell, told) = watch::channel(None);
+    let handle = Arc::clone(&connection.handle);
+    let mut ends = std::pin::pin!(ports_end(&*dialer, handle.idle(), shutdown));
+    let ending = loop {
         let stream = tokio::select! {
             stream = connection.next() => stream,
-            () = &mut shutdown => break,
+            ending = ends.as_mut() => break ending,
             _ = forwards.join_next(), if !forwards.is_empty() => continue,
             () = pairs.expire() => continue,
         };
@@ -141,10 +145,14 @@ pub(crate) async fn ports(
             return;
         };
         if let Some(pair) = pairs.add(stream) {
-            forwards.spawn(connect(pair, Arc::clone(&dialer)));
+            forwards.spawn(connect(pair, Arc::clone(&dialer), told.clone()));
         }
-    }
-    // Both ends of each connection see a reset.
+    };
+    tracing::debug!(%ending, "Ending a port-forward session");
+    // Each connection gets the reason as its error, and both of its ends see a reset.
+    tell.send_replace(Some(ending));
+    let ended = async { while forwards.join_next().await.is_some() {} };
+    let _ = timeout(TOLD_WITHIN, ended).await;
     forwards.shutdown().await;
     connection.close().await;
 }
@@ -219,20 +227,18 @@ impl Pairs {
     }
 }
 
-async fn connect(pair: Pair, dialer: Arc<dyn PortDialer>) {
+async fn connect(
+    pair: Pair,
+    dialer: Arc<dyn PortDialer>,
+    mut told: watch::Receiver<Option<SessionEnding>>,
+) {
     let Pair { port, data, error } = pair;
     let mut errors = error.sink;
     let client = Duplex {
         source: Box::new(data.source),
         sink: Box::new(data.sink),
     };
-    let result = match dialer.dial(port).await {
-        Ok(pod) => forward(client, pod)
-            .await
-            .map_err(|error| error.to_string()),
-        Err(error) => Err(refused(port, &error)),
-    };
-    if let Err(text) = result {
+    if let Err(text) = forward_or_end(client, port, &*dialer, &mut told).await {
         tracing::debug!(port, error = text, "A forwarded connection failed");
         let _ = errors.write(text.into()).await;
     }

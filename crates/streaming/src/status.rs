@@ -6,7 +6,7 @@ use rubelet_cri::CriError;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{SessionExit, SessionKind};
+use crate::{SessionExit, SessionKind, ending::SessionEnding};
 
 /// The format in which a protocol reports the end of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,9 +48,9 @@ pub(crate) fn status(
 }
 
 /// The status of a session that the server ends.
-pub(crate) fn shutting_down() -> Result<SessionExit, CriError> {
+pub(crate) fn ended_by(ending: SessionEnding) -> Result<SessionExit, CriError> {
     Ok(SessionExit::Status(
-        internal("the node agent is stopping; the process keeps running")
+        internal(&format!("{ending}; the process keeps running"))
             .to_string()
             .into(),
     ))

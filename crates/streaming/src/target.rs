@@ -5,7 +5,7 @@ use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 use http::Uri;
 use rubelet_cri::v1;
 
-use crate::{Sessions, StdStreams};
+use crate::{Link, Sessions, StdStreams};
 
 /// The kinds of sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,8 +27,8 @@ pub enum SessionTarget {
     /// Ports, in a runtime of this process. A WebSocket client names them in its request.
     PortForward(v1::PortForwardRequest, Arc<dyn Sessions>),
     /// The streaming server of another runtime; the URL is its response to the CRI's `Exec`,
-    /// `Attach` or `PortForward`. No redirects: bytes are copied, or translated if the client uses
-    /// a protocol that such servers do not support.
+    /// `Attach` or `PortForward`. No redirects: this server speaks SPDY with that one, whatever its
+    /// client speaks, and so can say to both why a session ends.
     Url {
         /// The URL.
         url: Uri,
@@ -36,6 +36,8 @@ pub enum SessionTarget {
         kind: SessionKind,
         /// The requested streams; none for ports.
         streams: StdStreams,
+        /// The ports that the request named; SPDY names them later, one by one.
+        ports: Vec<u16>,
     },
 }
 
@@ -59,4 +61,6 @@ pub struct ServeOptions {
     pub idle_timeout: Duration,
     /// Resolves when the server stops: the session ends, and its client is notified.
     pub shutdown: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// The client's connection; the session ends if its network is cut. `None` is not watched.
+    pub link: Option<Link>,
 }

@@ -1,6 +1,9 @@
 //! Whole sessions: requests through a real HTTP server, with a runtime that echoes.
 
 mod client;
+mod cut;
+mod endings;
 mod fixture;
+mod front;
 mod tokens;
 mod websocket;

@@ -24,7 +24,9 @@ use tokio::{
 };
 
 use self::tokens::Tokens;
-use crate::{ServeOptions, SessionFuture, SessionTarget, Sessions, Upgrade, upgrade};
+use crate::{
+    Link, ServeOptions, SessionFuture, SessionSocket, SessionTarget, Sessions, Upgrade, upgrade,
+};
 
 /// Connections that have not shown a token yet. A local process can open many; it can't lock out
 /// others for longer than [`HEAD_TIMEOUT`].
@@ -190,13 +192,15 @@ async fn connection(
 ) {
     // Keystrokes must not wait for each other.
     let _ = stream.set_nodelay(true);
+    let stream = SessionSocket::new(stream);
+    let link = Link::of(&stream);
     let begun: Arc<Mutex<Option<SessionFuture>>> = Arc::default();
     let session = Arc::clone(&begun);
     let service = service_fn(move |request: Request<Incoming>| {
         let (server, session) = (Weak::clone(&server), Arc::clone(&session));
-        let stopped = stopped.clone();
+        let (stopped, link) = (stopped.clone(), link.clone());
         async move {
-            let mut answer = answer(request, &server, stopped).await;
+            let mut answer = answer(request, &server, stopped, link).await;
             // Not by turning keep-alive off: "close" in a 101 is an error to Go's clients.
             if answer.session.is_none() {
                 let close = HeaderValue::from_static("close");
@@ -226,6 +230,7 @@ async fn answer(
     request: Request<Incoming>,
     server: &Weak<StreamingServer>,
     mut stopped: watch::Receiver<bool>,
+    link: Option<Link>,
 ) -> Upgrade {
     let is_allowed = matches!(*request.method(), Method::GET | Method::POST);
     let server = server.upgrade().filter(|_| is_allowed);
@@ -243,6 +248,7 @@ async fn answer(
         shutdown: Box::pin(async move {
             let _ = stopped.wait_for(|stopped| *stopped).await;
         }),
+        link,
     };
     upgrade(request, target, options).await
 }

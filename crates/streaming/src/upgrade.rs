@@ -6,15 +6,15 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Request, Response, header};
 use hyper_util::rt::TokioIo;
-use rubelet_cri::{CriError, CriResult, v1};
+use rubelet_cri::{CriError, CriResult};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::{
-    Duplex, PortDialer, ServeOptions, SessionKind, SessionTarget, Sessions, StdStreams,
-    agreed::{process, switching},
-    io,
+    Duplex, PortDialer, ServeOptions, SessionKind, SessionTarget, StdStreams,
+    agreed::{ports, process, switching},
+    link::watched,
     negotiate::{Agreed, Agreement, Disagreement, negotiate},
-    proxy, spdy_server, websocket,
+    proxy,
 };
 
 /// A session that runs until it is over, or the client or the runtime is gone. Dropping it closes the
@@ -34,13 +34,13 @@ pub struct Upgrade {
 pub async fn upgrade<B>(
     mut request: Request<B>,
     target: SessionTarget,
-    options: ServeOptions,
+    mut options: ServeOptions,
 ) -> Upgrade {
     let agreement = match negotiate(request.headers(), target.kind()) {
         Ok(agreement) => agreement,
         Err(why) => return refuse(why),
     };
-    let (method, headers) = (request.method().clone(), request.headers().clone());
+    let method = request.method().clone();
     let upgraded = hyper::upgrade::on(&mut request);
     let client = async move {
         match upgraded.await {
@@ -51,14 +51,27 @@ pub async fn upgrade<B>(
             }
         }
     };
-    if let SessionTarget::Url { url, kind, streams } = target {
+    let link = options.link.take();
+    if let SessionTarget::Url {
+        url,
+        kind,
+        streams,
+        ports,
+    } = target
+    {
         let of = proxy::ClientRequest {
             method,
-            headers,
             kind,
             streams,
+            ports,
         };
-        return proxy::upgrade(client, &url, of, agreement, options).await;
+        let upgrade = proxy::upgrade(client, &url, of, agreement, options).await;
+        return Upgrade {
+            session: upgrade
+                .session
+                .map(|session| watched(session, link, "client")),
+            ..upgrade
+        };
     }
     let Agreement { agreed, headers } = agreement;
     let session = async move {
@@ -68,7 +81,7 @@ pub async fn upgrade<B>(
     };
     Upgrade {
         response: switching(headers),
-        session: Some(Box::pin(session)),
+        session: Some(watched(Box::pin(session), link, "client")),
     }
 }
 
@@ -88,7 +101,12 @@ where
             process(io, agreed, (SessionKind::Attach, streams), open, options).await;
         }
         SessionTarget::PortForward(request, sessions) => {
-            ports(io, agreed, request, sessions, options).await;
+            let dialer = sessions.port_forward(&request.pod_sandbox_id).await;
+            // HTTP is over: the client gets errors on the streams of each port, as from a runtime.
+            let dialer = dialer.unwrap_or_else(|error| Arc::new(NoDialer(error)));
+            let named = request.port.iter();
+            let named = named.filter_map(|port| u16::try_from(*port).ok());
+            ports(io, agreed, named.collect(), dialer, options).await;
         }
         // Answered by the proxy.
         SessionTarget::Url { .. } => {}
@@ -101,40 +119,6 @@ fn streams(stdin: bool, stdout: bool, stderr: bool, tty: bool) -> StdStreams {
         stdout,
         stderr: stderr && !tty,
         tty,
-    }
-}
-
-async fn ports<I>(
-    io: I,
-    agreed: Agreed,
-    request: v1::PortForwardRequest,
-    sessions: Arc<dyn Sessions>,
-    options: ServeOptions,
-) where
-    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let dialer = sessions.port_forward(&request.pod_sandbox_id).await;
-    // HTTP is over: the client gets errors on the streams of each port, as from a runtime.
-    let dialer = dialer.unwrap_or_else(|error| Arc::new(NoDialer(error)));
-    let ServeOptions {
-        idle_timeout,
-        shutdown,
-    } = options;
-    match agreed {
-        Agreed::Spdy { .. } => {
-            spdy_server::ports(io::duplex(io), dialer, idle_timeout, shutdown).await;
-        }
-        Agreed::Tunnel => {
-            let transport = websocket::tunnel(io).await;
-            spdy_server::ports(transport, dialer, idle_timeout, shutdown).await;
-        }
-        Agreed::Channels(protocol) => {
-            let wanted = request.port.iter();
-            let wanted = wanted
-                .filter_map(|port| u16::try_from(*port).ok())
-                .collect();
-            websocket::ports(io, protocol, wanted, dialer, idle_timeout, shutdown).await;
-        }
     }
 }
 

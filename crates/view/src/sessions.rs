@@ -64,7 +64,7 @@ pub(super) async fn target(
                 pod_sandbox_id: ready_sandbox(parts, &entry).await?,
                 port: ports.iter().copied().map(i32::from).collect(),
             };
-            port_forward(parts, call).await
+            port_forward(parts, call, ports.clone()).await
         }
     }
 }
@@ -78,7 +78,8 @@ async fn exec(
         return Ok(SessionTarget::Exec(call, Arc::clone(embedded)));
     }
     let answer = parts.runtime.exec(call).await;
-    url(answer.map(|answer| answer.url), SessionKind::Exec, streams)
+    let answer = answer.map(|answer| answer.url);
+    url(answer, (SessionKind::Exec, streams, Vec::new()))
 }
 
 async fn attach(
@@ -98,25 +99,26 @@ async fn attach(
     }
     let answer = parts.runtime.attach(call).await;
     let answer = answer.map(|answer| answer.url);
-    url(answer, SessionKind::Attach, streams)
+    url(answer, (SessionKind::Attach, streams, Vec::new()))
 }
 
 async fn port_forward(
     parts: &SessionParts,
     call: v1::PortForwardRequest,
+    ports: Vec<u16>,
 ) -> Result<SessionTarget, SessionError> {
     if let Some(embedded) = &parts.embedded {
         return Ok(SessionTarget::PortForward(call, Arc::clone(embedded)));
     }
     let answer = parts.runtime.port_forward(call).await;
     let answer = answer.map(|answer| answer.url);
-    url(answer, SessionKind::PortForward, StdStreams::default())
+    let what = (SessionKind::PortForward, StdStreams::default(), ports);
+    url(answer, what)
 }
 
 fn url(
     answer: Result<String, CriError>,
-    kind: SessionKind,
-    streams: StdStreams,
+    (kind, streams, ports): (SessionKind, StdStreams, Vec<u16>),
 ) -> Result<SessionTarget, SessionError> {
     let text = answer.map_err(|error| refused(&error))?;
     let url = text.parse().map_err(|error| {
@@ -124,7 +126,12 @@ fn url(
             "the container runtime answered with {text:?}, which is no URL: {error}"
         ))
     })?;
-    Ok(SessionTarget::Url { url, kind, streams })
+    Ok(SessionTarget::Url {
+        url,
+        kind,
+        streams,
+        ports,
+    })
 }
 
 /// Runs a command to its end.

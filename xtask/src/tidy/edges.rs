@@ -108,7 +108,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
         &["base", "cgroup-plan", "oci", "host", "logs", "container"],
     ),
     CrateRule::effects(3, "files", &["base", "host"]),
-    CrateRule::effects(3, "streaming", &["base", "tls", "cri"]),
+    CrateRule::effects(3, "streaming", &["base", "tls", "cri", "host"]),
     CrateRule::effects(3, "images", &["base", "tls", "oci", "host", "store"]),
     CrateRule::effects(3, "netprobe", &["base", "host"]),
     CrateRule::effects(3, "cni", &["base", "host", "store"]),
@@ -225,7 +225,7 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
         "kubelet-api",
         &["base", "streaming", "http-core", "audit", "server"],
     )
-    .tests_with(&["parity"]),
+    .tests_with(&["parity", "host"]),
     CrateRule::effects(
         5,
         "cluster",

@@ -1,6 +1,11 @@
 //! A port with a node behind it, and clients with credentials of all kinds.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -113,6 +118,8 @@ pub(super) struct Setup {
     pub(super) tls: TlsSettings,
     pub(super) options: EndpointOptions,
     pub(super) audit: Option<Arc<AuditLog>>,
+    /// A free port of 127.0.0.1 by default.
+    pub(super) listens: Option<SocketAddr>,
 }
 
 pub(super) struct Server {
@@ -162,7 +169,9 @@ impl Server {
             observer: notes.clone(),
             audit: setup.audit,
         };
-        let listener = bind_port("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let listens = setup.listens;
+        let listens = listens.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
+        let listener = bind_port(listens).await.unwrap();
         let address = listener.local_addr().unwrap();
         let node = node();
         let view: Arc<dyn NodeView> = node.clone();
@@ -245,7 +254,21 @@ impl Server {
         &self,
         config: ClientConfig,
     ) -> io::Result<TlsStream<TcpStream>> {
-        let stream = TcpStream::connect(self.address).await?;
+        Self::over(TcpStream::connect(self.address).await?, config).await
+    }
+
+    /// As [`connect`](Self::connect), over a connection.
+    pub(super) async fn connect_over(
+        &self,
+        stream: TcpStream,
+        holder: Option<&Holder>,
+    ) -> io::Result<TlsStream<TcpStream>> {
+        let mut config = self.client_config(holder);
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Self::over(stream, config).await
+    }
+
+    async fn over(stream: TcpStream, config: ClientConfig) -> io::Result<TlsStream<TcpStream>> {
         let name = ServerName::try_from("node").unwrap();
         TlsConnector::from(Arc::new(config))
             .connect(name, stream)

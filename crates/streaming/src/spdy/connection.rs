@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, watch},
     task::AbortHandle,
-    time::{Instant, sleep_until, timeout},
+    time::{Instant, timeout},
 };
 
 use super::{
@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     Duplex,
+    idle::{idle, with_grace},
     inbound::{Inbound, inbound},
 };
 
@@ -39,7 +40,8 @@ pub(crate) enum Role {
 pub(crate) struct Limits {
     /// Maximum number of concurrent streams.
     pub(crate) streams: usize,
-    /// The connection ends after this time without a frame; zero means no limit.
+    /// Idle timeout, without a frame: what serves the connection is told ([`Handle::idle`]), and the
+    /// connection ends soon after. Zero means no limit.
     pub(crate) idle: Duration,
 }
 
@@ -70,6 +72,7 @@ pub(super) struct Inner {
     streams: Mutex<Streams>,
     role: Role,
     most_streams: usize,
+    idle: Duration,
     used: Mutex<Instant>,
     ended: watch::Sender<bool>,
 }
@@ -91,6 +94,7 @@ impl Connection {
             streams: Mutex::default(),
             role,
             most_streams: limits.streams,
+            idle: limits.idle,
             used: Mutex::new(Instant::now()),
             ended: watch::channel(false).0,
         });
@@ -110,7 +114,7 @@ impl Connection {
                 read_frames(&inner, &mut reader, &streams).await
             };
             let write = write_frames(transport.sink, &inner.control, outgoing, || written.touch());
-            drive(&inner, limits.idle, read, write).await;
+            drive(&inner, read, write).await;
             inner.end();
         });
         *handle.task.lock() = Some(task.abort_handle());
@@ -180,6 +184,12 @@ impl Handle {
         // `self` holds the sender, so this can't fail.
         let _ = self.inner.ended.subscribe().wait_for(|ended| *ended).await;
     }
+
+    /// Resolves when the connection is idle, with the timeout. What is sent then is no longer idle.
+    pub(crate) async fn idle(&self) -> Duration {
+        idle(&self.inner.used, self.inner.idle).await;
+        self.inner.idle
+    }
 }
 
 impl Inner {
@@ -233,7 +243,6 @@ struct IncomingStreams {
 /// Reads and writes until either ends.
 async fn drive(
     inner: &Inner,
-    idle: Duration,
     read: impl Future<Output = io::Result<()>>,
     write: impl Future<Output = io::Result<()>>,
 ) {
@@ -249,22 +258,9 @@ async fn drive(
             Ok(()) => drop(timeout(LINGER, read).await),
             Err(error) => tracing::debug!(%error, "A streaming connection broke"),
         },
-        () = is_idle(inner, idle) => {
+        () = idle(&inner.used, with_grace(inner.idle)) => {
             tracing::debug!("Closed an idle streaming connection");
         }
-    }
-}
-
-async fn is_idle(inner: &Inner, idle: Duration) {
-    if idle.is_zero() {
-        return std::future::pending().await;
-    }
-    loop {
-        let until = *inner.used.lock() + idle;
-        if until <= Instant::now() {
-            return;
-        }
-        sleep_until(until).await;
     }
 }
 

@@ -265,8 +265,11 @@ async fn an_idle_connection_ends() {
     };
     let server = Connection::start(duplex(theirs), Role::Server, limits);
     let begun = tokio::time::Instant::now();
-    server.handle.ended().await;
+    assert_eq!(server.handle.idle().await, Duration::from_secs(60));
     assert_eq!(begun.elapsed().as_secs(), 60);
+    // What serves it had a second to say so.
+    server.handle.ended().await;
+    assert_eq!(begun.elapsed().as_secs(), 61);
     drop(ours);
 }
 

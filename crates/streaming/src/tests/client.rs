@@ -6,7 +6,10 @@ use http::{HeaderMap, StatusCode, Uri};
 use http_body_util::BodyExt as _;
 use tokio::time::timeout;
 
-use super::fixture::{Fixture, send, upgraded};
+use super::{
+    fixture::{Fixture, send, upgraded},
+    front::{endless, through},
+};
 use crate::{
     RemoteProcess, SessionExit, SessionKind, Source, StdStreams, TerminalSize,
     client::{ports, process, upgrade_headers},
@@ -173,8 +176,9 @@ async fn a_session_through_another_server_is_passed_on() {
         url,
         kind: SessionKind::Exec,
         streams: STREAMS,
+        ports: Vec::new(),
     };
-    let (io, answer) = super::websocket::through(target, upgrade_headers(SessionKind::Exec)).await;
+    let (io, answer) = through(target, upgrade_headers(SessionKind::Exec), endless()).await;
     let session = process(io, &answer, STREAMS).await.unwrap();
     assert_eq!(session.exit.await.unwrap().code(), Ok(9));
 }

@@ -242,10 +242,14 @@ pub(super) async fn send(url: &str, headers: HeaderMap) -> Response<Incoming> {
         .split_once('/')
         .unwrap();
     let stream = TcpStream::connect(address).await.unwrap();
+    send_over(stream, &format!("/{path}"), headers).await
+}
+
+async fn send_over(stream: TcpStream, path: &str, headers: HeaderMap) -> Response<Incoming> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection.with_upgrades());
-    let mut request = Request::post(format!("/{path}"))
-        .header(header::HOST, address)
+    let mut request = Request::post(path)
+        .header(header::HOST, "node")
         .body(Empty::<Bytes>::new())
         .unwrap();
     request.headers_mut().extend(headers);
@@ -254,7 +258,19 @@ pub(super) async fn send(url: &str, headers: HeaderMap) -> Response<Incoming> {
 
 /// Sends a request that is answered with an upgrade.
 pub(super) async fn upgraded(url: &str, headers: HeaderMap) -> (TokioIo<Upgraded>, HeaderMap) {
-    let response = send(url, headers).await;
+    upgrade_of(send(url, headers).await).await
+}
+
+/// As [`upgraded`], over a connection.
+pub(super) async fn upgraded_over(
+    stream: TcpStream,
+    path: &str,
+    headers: HeaderMap,
+) -> (TokioIo<Upgraded>, HeaderMap) {
+    upgrade_of(send_over(stream, path, headers).await).await
+}
+
+async fn upgrade_of(response: Response<Incoming>) -> (TokioIo<Upgraded>, HeaderMap) {
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         let code = response.status();
         let body = response.into_body().collect().await.unwrap().to_bytes();

@@ -1,26 +1,24 @@
 //! WebSockets: a client of another implementation, tungstenite's.
 
-use std::convert::Infallible;
-
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
-use http::{HeaderMap, HeaderValue, Request, header};
-use http_body_util::Full;
-use hyper::{server::conn::http1, service::service_fn, upgrade::Upgraded};
+use http::{HeaderMap, HeaderValue, header};
+use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use parking_lot::Mutex;
-use tokio::net::TcpListener;
 use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::{Message, protocol::Role},
 };
 
-use super::fixture::{Fixture, upgraded};
-use crate::{ServeOptions, SessionKind, SessionTarget, StdStreams, upgrade};
+use super::{
+    fixture::{Fixture, upgraded},
+    front::{endless, through},
+};
+use crate::{SessionKind, SessionTarget, StdStreams};
 
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
-fn headers(protocol: &str) -> HeaderMap {
+pub(super) fn headers(protocol: &str) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
@@ -43,7 +41,7 @@ async fn connect(url: &str, protocol: &str) -> Socket {
 }
 
 /// The messages until the end, without empty ones.
-async fn rest(socket: &mut Socket) -> Vec<Bytes> {
+pub(super) async fn rest(socket: &mut Socket) -> Vec<Bytes> {
     let mut messages = Vec::new();
     while let Some(Ok(message)) = socket.next().await {
         match message {
@@ -53,34 +51,6 @@ async fn rest(socket: &mut Socket) -> Vec<Bytes> {
         }
     }
     messages
-}
-
-/// A server in front of a target; the upgraded connection to it.
-pub(super) async fn through(
-    target: SessionTarget,
-    of: HeaderMap,
-) -> (TokioIo<Upgraded>, HeaderMap) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/session", listener.local_addr().unwrap());
-    tokio::spawn(async move {
-        let (stream, _) = listener.accept().await.unwrap();
-        let target = Mutex::new(Some(target));
-        let service = service_fn(|request: Request<hyper::body::Incoming>| {
-            let target = target.lock().take().unwrap();
-            async move {
-                let options = ServeOptions {
-                    idle_timeout: std::time::Duration::ZERO,
-                    shutdown: Box::pin(std::future::pending()),
-                };
-                let upgrade = upgrade(request, target, options).await;
-                tokio::spawn(upgrade.session.unwrap());
-                Ok::<_, Infallible>(upgrade.response.map(Full::new))
-            }
-        });
-        let served = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-        served.with_upgrades().await.unwrap();
-    });
-    upgraded(&url, of).await
 }
 
 #[tokio::test]
@@ -182,8 +152,9 @@ async fn spdy_goes_through_a_websocket() {
                     url: fixture.ports_url(&[]).await.parse().unwrap(),
                     kind: SessionKind::PortForward,
                     streams: StdStreams::default(),
+                    ports: Vec::new(),
                 };
-                through(target, headers(protocol)).await
+                through(target, headers(protocol), endless()).await
             }
         };
         let socket = WebSocketStream::from_raw_socket(io, Role::Client, None).await;
@@ -206,8 +177,9 @@ async fn a_client_of_v5_reaches_a_server_that_speaks_spdy_only() {
             stderr: true,
             tty: false,
         },
+        ports: Vec::new(),
     };
-    let (io, _) = through(target, headers("v5.channel.k8s.io")).await;
+    let (io, _) = through(target, headers("v5.channel.k8s.io"), endless()).await;
     let mut socket = WebSocketStream::from_raw_socket(io, Role::Client, None).await;
     socket
         .send(Message::binary(&b"\0over there"[..]))

@@ -11,7 +11,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::{mpsc, watch},
     task::JoinHandle,
-    time::{Instant, sleep_until, timeout},
+    time::{Instant, timeout},
 };
 use tokio_tungstenite::tungstenite::{
     Message,
@@ -20,6 +20,7 @@ use tokio_tungstenite::tungstenite::{
 
 use crate::{
     Sink,
+    idle::{idle, with_grace},
     inbound::{Inbound, InboundSource, inbound},
     negotiate::ChannelProtocol,
 };
@@ -47,6 +48,8 @@ pub(crate) enum Direction {
 pub(crate) struct Channels {
     outgoing: mpsc::Sender<Outgoing>,
     ended: watch::Receiver<bool>,
+    used: Arc<Mutex<Instant>>,
+    idle: Duration,
     task: Option<JoinHandle<()>>,
 }
 
@@ -67,7 +70,7 @@ impl Channels {
         io: I,
         protocol: ChannelProtocol,
         directions: Vec<Direction>,
-        idle: Duration,
+        idle_timeout: Duration,
     ) -> (Self, Vec<Option<InboundSource>>)
     where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -82,17 +85,21 @@ impl Channels {
         }
         let (outgoing, queue) = mpsc::channel(1);
         let (end, ended) = watch::channel(false);
+        let used = Arc::new(Mutex::new(Instant::now()));
+        let touched = Arc::clone(&used);
         let task = tokio::spawn(async move {
-            let used = Arc::new(Mutex::new(Instant::now()));
+            let used = touched;
             let (sink, stream) = socket.split();
             let read = read(stream, protocol, entries, &used);
             let write = write(sink, protocol, queue, &used);
-            drive(read, write, is_idle(&used, idle)).await;
+            drive(read, write, idle(&used, with_grace(idle_timeout))).await;
             end.send_replace(true);
         });
         let channels = Self {
             outgoing,
             ended,
+            used,
+            idle: idle_timeout,
             task: Some(task),
         };
         (channels, sources)
@@ -112,6 +119,15 @@ impl Channels {
         async move {
             // An error means that the task is gone.
             let _ = ended.wait_for(|ended| *ended).await;
+        }
+    }
+
+    /// Resolves when the connection is idle, with the timeout. What is sent then is no longer idle.
+    pub(crate) fn idle(&self) -> impl Future<Output = Duration> + Send + use<> {
+        let (used, after) = (Arc::clone(&self.used), self.idle);
+        async move {
+            idle(&used, after).await;
+            after
         }
     }
 
@@ -171,19 +187,6 @@ async fn drive(
             Err(error) => tracing::debug!(%error, "A WebSocket broke"),
         },
         () = idle => tracing::debug!("Closed an idle WebSocket"),
-    }
-}
-
-async fn is_idle(used: &Mutex<Instant>, idle: Duration) {
-    if idle.is_zero() {
-        return std::future::pending().await;
-    }
-    loop {
-        let until = *used.lock() + idle;
-        if until <= Instant::now() {
-            return;
-        }
-        sleep_until(until).await;
     }
 }
 

@@ -4,13 +4,18 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use rubelet_cri::CriResult;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::watch,
+    time::timeout,
+};
 
 use super::channel::{Channels, Direction};
 use crate::{
     Duplex, PortDialer, RemoteProcess, SessionKind, Sink, StdStreams,
+    ending::TOLD_WITHIN,
     negotiate::ChannelProtocol,
-    port_session::{forward, refused},
+    port_session::{forward_or_end, ports_end},
     process_session::{ClientStreams, serve},
 };
 
@@ -67,7 +72,8 @@ pub(crate) async fn process<I>(
     if channels.sink(first).write(Bytes::new()).await.is_err() {
         return;
     }
-    serve(client, kind, open, channels.ended(), shutdown).await;
+    let (gone, idle) = (channels.ended(), channels.idle());
+    serve(client, kind, open, gone, idle, shutdown).await;
     channels.close().await;
 }
 
@@ -87,6 +93,7 @@ pub(crate) async fn ports<I>(
     let directions = ports.iter().flat_map(|_| pair).collect();
     let (channels, sources) = Channels::start(io, protocol, directions, idle).await;
     let mut sources = sources.into_iter().flatten();
+    let (tell, told) = watch::channel(None);
     let mut forwards = Vec::new();
     for (index, port) in ports.into_iter().enumerate() {
         let (Ok(data), Some(source)) = (u8::try_from(2 * index), sources.next()) else {
@@ -103,24 +110,22 @@ pub(crate) async fn ports<I>(
             source: Box::new(source),
             sink: Box::new(sink),
         };
-        let dialer = Arc::clone(&dialer);
+        let (dialer, mut told) = (Arc::clone(&dialer), told.clone());
         forwards.push(async move {
-            let result = match dialer.dial(port).await {
-                Ok(pod) => forward(client, pod)
-                    .await
-                    .map_err(|error| error.to_string()),
-                Err(error) => Err(refused(port, &error)),
-            };
-            if let Err(text) = result {
+            if let Err(text) = forward_or_end(client, port, &*dialer, &mut told).await {
                 // If the client is gone, the error has no reader.
                 let _ = errors.write(text.into()).await;
             }
         });
     }
+    let mut forwards = std::pin::pin!(futures_util::future::join_all(forwards));
     tokio::select! {
-        _ = futures_util::future::join_all(forwards) => {}
+        _ = forwards.as_mut() => {}
         () = channels.ended() => return,
-        () = shutdown => {}
+        ending = ports_end(&*dialer, channels.idle(), shutdown) => {
+            tell.send_replace(Some(ending));
+            let _ = timeout(TOLD_WITHIN, forwards).await;
+        }
     }
     channels.close().await;
 }

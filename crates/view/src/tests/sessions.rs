@@ -153,12 +153,18 @@ async fn another_runtime_answers_with_the_url_of_its_streams() {
             url,
             kind: of,
             streams: with,
+            ports,
         } = target
         else {
             panic!("another target");
         };
         assert_eq!(url.to_string(), "http://127.0.0.1:4321/exec/token");
         assert_eq!((of, with), (kind, streams));
+        let named: &[u16] = match kind {
+            SessionKind::PortForward => &[80, 443],
+            SessionKind::Exec | SessionKind::Attach => &[],
+        };
+        assert_eq!(ports, named);
         let last = seen.runtime.asked.lock().unwrap().pop().unwrap();
         assert!(last.starts_with(asked), "{last}");
     }
