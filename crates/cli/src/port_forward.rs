@@ -9,7 +9,7 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 use anyhow::anyhow;
 use rubelet_streaming::{PortDialer, SessionKind, client};
 use serde_json::Value;
-use tokio::{net::TcpStream, sync::mpsc, task::JoinSet};
+use tokio::{net::TcpStream, sync::mpsc, task::JoinSet, time::timeout};
 
 use self::{
     connection::{CloseNotifier, forward},
@@ -26,6 +26,9 @@ use super::{
 
 /// Delay after a failed accept.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// Time for a pod to be seen as ended after the agent has closed the session with it.
+const POD_ENDS: Duration = Duration::from_secs(2);
 
 /// Forwards local ports to a pod
 #[derive(Debug, Clone, clap::Args)]
@@ -116,7 +119,13 @@ pub(super) async fn run(
         failed = serve(connections, dialer, terminal) => match failed? {},
         gone = pod_gone(agent, &pod) => Err(anyhow!("{}", gone?).into()),
         _ = closed.wait_for(|closed| *closed) => {
-            Err(anyhow!("lost connection to pod {}: the agent closed the session", name_of(&pod)).into())
+            let name = name_of(&pod);
+            // The session ends with the sandbox, a moment before the pod.
+            let why = match timeout(POD_ENDS, pod_gone(agent, &pod)).await {
+                Ok(Ok(why)) => why,
+                _ => format!("lost connection to pod {name}: the agent closed the session"),
+            };
+            Err(anyhow!("{why}").into())
         }
         interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
     }

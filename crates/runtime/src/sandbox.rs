@@ -55,6 +55,8 @@ pub(crate) struct Sandbox {
     namespaces: Mutex<BTreeMap<String, PathBuf>>,
     /// Set before the shim is ordered to exit.
     ending: AtomicBool,
+    /// Whether the record says that the pod runs no longer.
+    stopped: watch::Sender<bool>,
     /// Processor use per second.
     pub(crate) rate: Mutex<CpuRate>,
 }
@@ -88,6 +90,7 @@ impl Sandbox {
             waiters: SessionWaiters::default(),
             namespaces: Mutex::new(BTreeMap::new()),
             ending: AtomicBool::new(false),
+            stopped: watch::Sender::new(false),
             rate: Mutex::new(CpuRate::default()),
         })
     }
@@ -139,7 +142,22 @@ impl Sandbox {
     }
 
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut SandboxRecord) -> T) -> T {
-        change(Arc::make_mut(&mut self.record.lock()))
+        let mut record = self.record.lock();
+        let changed = change(Arc::make_mut(&mut record));
+        if matches!(
+            record.phase,
+            SandboxPhase::NotReady | SandboxPhase::Removing
+        ) {
+            self.stopped
+                .send_if_modified(|stopped| !std::mem::replace(stopped, true));
+        }
+        changed
+    }
+
+    /// Resolves once the pod runs no longer.
+    pub(crate) async fn stopped(&self) {
+        // The sender is this value's.
+        let _ = self.stopped.subscribe().wait_for(|stopped| *stopped).await;
     }
 
     pub(crate) fn phase(&self) -> SandboxPhase {

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use rubelet_cri::{CriErrorKind, CriResult, v1};
 use rubelet_host::netns;
 use rubelet_runtime_plan::{session::SessionRefusal, state::SandboxCall};
-use rubelet_streaming::{Duplex, PortDialer};
+use rubelet_streaming::{Duplex, PortDialer, PortsEnd};
 use tokio::{
     net::{TcpSocket, TcpStream},
     time::{Instant, timeout_at},
@@ -58,6 +58,11 @@ impl PortDialer for Dialer {
         self.connect(port)
             .await
             .map_err(RuntimeError::of::<v1::PortForwardRequest>)
+    }
+
+    async fn ended(&self) -> PortsEnd {
+        self.sandbox.stopped().await;
+        PortsEnd::PodStopped
     }
 }
 
