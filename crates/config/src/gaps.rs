@@ -68,7 +68,7 @@ pub(crate) const GAPS: &[Gap] = &[
         |config| config.registry_pull_qps == 0,
     ),
     gap(
-        "disks and networks in /stats/summary, /metrics/cadvisor and some metrics of /metrics",
+        "volumes in /stats/summary, /metrics/cadvisor and some metrics of /metrics",
         &["volumeStatsAggPeriod"],
         &["KubeletPSI"],
         never,

@@ -18,7 +18,7 @@ pub const ENDPOINTS: &[ParityRow] = &[
     not_yet("GET /metrics/cadvisor", "501"),
     same("GET /metrics/resource"),
     differs("GET /metrics/slis", "501; /healthz and /metrics say it"),
-    not_yet("GET /stats/summary", "CPU, memory and swap only"),
+    not_yet("GET /stats/summary", "all but volumes, ephemeral storage and system containers other than pods"),
     same("GET /containerLogs/{}/{}/{}"),
     same("GET /configz"),
     same("GET /exec/{}/{}/{}"),

@@ -2,11 +2,12 @@
 
 use crate::{
     cgroups::{CgroupReading, CgroupReadings},
+    disks::DiskReadings,
     from_cgroup,
     from_cri::RuntimeUsage,
     rate::CpuRates,
-    sample::{ContainerSample, PodSample, UsageSample},
-    target::PodTarget,
+    sample::{ContainerSample, FsSample, PodSample, UsageSample},
+    target::{ContainerTarget, PodTarget},
 };
 
 /// Whose numbers are used where both have them.
@@ -24,21 +25,41 @@ pub enum UsageSource {
 pub(crate) struct Readings {
     pub(crate) cgroups: CgroupReadings,
     pub(crate) runtime: RuntimeUsage,
+    pub(crate) disks: DiskReadings,
 }
 
 impl Readings {
     fn pod(&self, uid: &str, source: UsageSource) -> UsageSample {
-        let runtime = self.runtime.pods.get(uid).copied();
+        let runtime = self.runtime.pods.get(uid).map(|pod| pod.usage);
         let cgroup = self.cgroups.pods.get(uid);
         let cgroup = cgroup.map(|read| from_cgroup::usage(&read.stats, read.at));
         pick(cgroup, runtime, source)
     }
 
     fn container(&self, id: &str, source: UsageSource) -> UsageSample {
-        let runtime = self.runtime.containers.get(id).copied();
+        let runtime = self.runtime.containers.get(id).map(|of| of.usage);
         let cgroup = self.cgroups.containers.get(id);
         let cgroup = cgroup.map(|read| from_cgroup::usage(&read.stats, read.at));
         pick(cgroup, runtime, source)
+    }
+
+    /// Processes and threads of a pod.
+    fn processes(&self, uid: &str) -> Option<u64> {
+        let cgroup = self.cgroups.pods.get(uid);
+        let cgroup = cgroup.and_then(|read| Some(read.stats.pids?.current));
+        cgroup.or_else(|| self.runtime.pods.get(uid)?.processes)
+    }
+
+    /// The writable layer, and what is left on its file system.
+    fn rootfs(&self, container: &ContainerTarget) -> Option<FsSample> {
+        let layer = self.runtime.containers.get(&*container.id)?.layer?;
+        Some(self.disks.layers?.part(layer.bytes, layer.inodes))
+    }
+
+    /// The log files, and what is left on their file system.
+    fn logs(&self, container: &ContainerTarget) -> Option<FsSample> {
+        let (bytes, inodes) = self.disks.log_files.get(&container.id)?;
+        Some(self.disks.logs?.part(Some(*bytes), Some(*inodes)))
     }
 }
 
@@ -82,6 +103,7 @@ pub(crate) fn pods(
     let mut all = Vec::with_capacity(targets.len());
     for pod in targets {
         let usage = rated(&pod.uid, readings.pod(&pod.uid, source));
+        let runtime = readings.runtime.pods.get(&*pod.uid);
         let mut sample = PodSample {
             namespace: pod.namespace.clone(),
             name: pod.name.clone(),
@@ -90,6 +112,9 @@ pub(crate) fn pods(
             cpu: usage.cpu,
             memory: usage.memory,
             swap: usage.swap,
+            io: usage.io,
+            network: runtime.and_then(|of| of.network.clone()),
+            processes: readings.processes(&pod.uid),
             containers: Vec::with_capacity(pod.containers.len()),
         };
         for container in &pod.containers {
@@ -104,6 +129,9 @@ pub(crate) fn pods(
                 cpu: usage.cpu,
                 memory: usage.memory,
                 swap: usage.swap,
+                io: usage.io,
+                rootfs: readings.rootfs(container),
+                logs: readings.logs(container),
             });
         }
         // The runtime and the kernel know nothing of it: it has ended meanwhile.

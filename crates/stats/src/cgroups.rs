@@ -22,13 +22,16 @@ pub(crate) struct CgroupReadings {
     pub(crate) pods: HashMap<Arc<str>, CgroupReading>,
     /// By the identifier of the container.
     pub(crate) containers: HashMap<Arc<str>, CgroupReading>,
+    /// All pods together.
+    pub(crate) kubepods: Option<CgroupReading>,
 }
 
-/// Reads the cgroups of `targets`; those that are gone, or belong to another machine, are omitted.
+/// Reads the cgroups of `targets` and the first one of `kubepods` that exists; those that are gone, or belong to another machine, are omitted.
 /// Blocks.
 pub(crate) fn read(
     fs: &CgroupFs,
     targets: &[PodTarget],
+    kubepods: &[CgroupPath],
     now: &dyn Fn() -> Timestamp,
 ) -> CgroupReadings {
     let mut readings = CgroupReadings::default();
@@ -55,5 +58,6 @@ pub(crate) fn read(
             }
         }
     }
+    readings.kubepods = kubepods.iter().find_map(read);
     readings
 }

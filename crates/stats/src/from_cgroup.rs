@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use rubelet_host::cgroup::CgroupStats;
 
-use crate::sample::{CpuSample, MemorySample, SwapSample, UsageSample};
+use crate::sample::{CpuSample, IoSample, MemorySample, SwapSample, UsageSample};
 
 /// The usage of a cgroup that was read at `at`.
 pub(crate) fn usage(stats: &CgroupStats, at: Timestamp) -> UsageSample {
@@ -29,6 +29,7 @@ pub(crate) fn usage(stats: &CgroupStats, at: Timestamp) -> UsageSample {
             usage: Some(swap.usage),
             available: swap.limit.map(|limit| limit.saturating_sub(swap.usage)),
         }),
+        io: stats.psi.io.map(|pressure| IoSample { at, pressure }),
     }
 }
 

@@ -7,15 +7,43 @@ use jiff::Timestamp;
 use rubelet_cri::v1;
 use rubelet_host::cgroup::{Pressure, PressureLine};
 
-use crate::sample::{CpuSample, MemorySample, SwapSample, UsageSample};
+use crate::sample::{
+    CpuSample, InterfaceSample, IoSample, MemorySample, NetworkSample, SwapSample, UsageSample,
+};
+
+/// Interfaces of a pod that are shown: a pod may create any number of them.
+const MOST_INTERFACES: usize = 64;
 
 /// What a runtime reports.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RuntimeUsage {
     /// By the UID of the pod.
-    pub(crate) pods: HashMap<String, UsageSample>,
+    pub(crate) pods: HashMap<String, PodUsage>,
     /// By the identifier of the container.
-    pub(crate) containers: HashMap<String, UsageSample>,
+    pub(crate) containers: HashMap<String, ContainerUsage>,
+}
+
+/// What a runtime reports of a pod.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct PodUsage {
+    pub(crate) usage: UsageSample,
+    pub(crate) network: Option<NetworkSample>,
+    pub(crate) processes: Option<u64>,
+}
+
+/// What a runtime reports of a container.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct ContainerUsage {
+    pub(crate) usage: UsageSample,
+    /// Its writable layer.
+    pub(crate) layer: Option<LayerUsage>,
+}
+
+/// The writable layer of a container.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct LayerUsage {
+    pub(crate) bytes: Option<u64>,
+    pub(crate) inodes: Option<u64>,
 }
 
 impl RuntimeUsage {
@@ -28,8 +56,16 @@ impl RuntimeUsage {
             };
             let metadata = sandbox.attributes.and_then(|of| of.metadata);
             if let Some(metadata) = metadata {
-                let usage = usage(linux.cpu, linux.memory, None);
-                all.pods.insert(metadata.uid, usage);
+                let pod = PodUsage {
+                    usage: usage(linux.cpu, linux.memory, None, linux.io),
+                    network: linux.network.and_then(network),
+                    processes: linux.process.and_then(|of| number(of.process_count)),
+                };
+                // An earlier sandbox of the pod may be left, without numbers.
+                let known = all.pods.entry(metadata.uid).or_default();
+                if pod != PodUsage::default() {
+                    *known = pod;
+                }
             }
             all.add_containers(linux.containers);
         }
@@ -46,8 +82,15 @@ impl RuntimeUsage {
     fn add_containers(&mut self, stats: Vec<v1::ContainerStats>) {
         for container in stats {
             if let Some(attributes) = container.attributes {
-                let usage = usage(container.cpu, container.memory, container.swap);
-                self.containers.insert(attributes.id, usage);
+                let (cpu, memory) = (container.cpu, container.memory);
+                let found = ContainerUsage {
+                    usage: usage(cpu, memory, container.swap, container.io),
+                    layer: container.writable_layer.map(|layer| LayerUsage {
+                        bytes: number(layer.used_bytes),
+                        inodes: number(layer.inodes_used),
+                    }),
+                };
+                self.containers.insert(attributes.id, found);
             }
         }
     }
@@ -57,6 +100,7 @@ fn usage(
     cpu: Option<v1::CpuUsage>,
     memory: Option<v1::MemoryUsage>,
     swap: Option<v1::SwapUsage>,
+    io: Option<v1::IoUsage>,
 ) -> UsageSample {
     UsageSample {
         cpu: cpu.and_then(|cpu| {
@@ -88,7 +132,30 @@ fn usage(
                 available: number(swap.swap_available_bytes),
             })
         }),
+        io: io.and_then(|io| {
+            Some(IoSample {
+                at: time(io.timestamp)?,
+                pressure: pressure(io.psi?),
+            })
+        }),
     }
+}
+
+fn network(usage: v1::NetworkUsage) -> Option<NetworkSample> {
+    let has_default = usage.default_interface.is_some();
+    let all = usage.default_interface.into_iter().chain(usage.interfaces);
+    let interface = |interface: v1::NetworkInterfaceUsage| InterfaceSample {
+        name: interface.name.into(),
+        rx_bytes: number(interface.rx_bytes),
+        rx_errors: number(interface.rx_errors),
+        tx_bytes: number(interface.tx_bytes),
+        tx_errors: number(interface.tx_errors),
+    };
+    Some(NetworkSample {
+        at: time(usage.timestamp)?,
+        interfaces: all.take(MOST_INTERFACES).map(interface).collect(),
+        has_default,
+    })
 }
 
 fn number(value: Option<v1::UInt64Value>) -> Option<u64> {
@@ -148,6 +215,11 @@ mod tests {
                 available_bytes: value(0),
                 ..Default::default()
             }),
+            writable_layer: Some(v1::FilesystemUsage {
+                used_bytes: value(12),
+                inodes_used: value(3),
+                ..Default::default()
+            }),
             swap: Some(v1::SwapUsage {
                 timestamp,
                 swap_available_bytes: value(3),
@@ -174,14 +246,40 @@ mod tests {
                     ..Default::default()
                 }),
                 containers: vec![container("c1", 9)],
+                process: Some(v1::ProcessUsage {
+                    timestamp: 9,
+                    process_count: value(6),
+                }),
+                network: Some(v1::NetworkUsage {
+                    timestamp: 9,
+                    default_interface: Some(v1::NetworkInterfaceUsage {
+                        name: "eth0".to_owned(),
+                        tx_bytes: value(9),
+                        ..Default::default()
+                    }),
+                    interfaces: vec![v1::NetworkInterfaceUsage::default(); 1000],
+                }),
                 ..Default::default()
             }),
             windows: None,
         };
-        let found = RuntimeUsage::of_sandboxes(vec![sandbox, v1::PodSandboxStats::default()]);
-        assert_eq!(found.pods["u1"].cpu.unwrap().usage_ns, 8);
-        assert_eq!(found.pods["u1"].memory, None);
-        let one = found.containers["c1"];
+        let stopped = v1::PodSandboxStats {
+            linux: Some(v1::LinuxPodSandboxStats::default()),
+            ..sandbox.clone()
+        };
+        let all = vec![sandbox, stopped, v1::PodSandboxStats::default()];
+        let found = RuntimeUsage::of_sandboxes(all);
+        let pod = &found.pods["u1"];
+        assert_eq!(pod.usage.cpu.unwrap().usage_ns, 8);
+        assert_eq!((pod.usage.memory, pod.processes), (None, Some(6)));
+        let network = pod.network.as_ref().unwrap();
+        assert!(network.has_default);
+        assert_eq!(network.interfaces.len(), MOST_INTERFACES);
+        assert_eq!(&*network.interfaces[0].name, "eth0");
+        assert_eq!(network.interfaces[0].tx_bytes, Some(9));
+        let layer = found.containers["c1"].layer.unwrap();
+        assert_eq!((layer.bytes, layer.inodes), (Some(12), Some(3)));
+        let one = found.containers["c1"].usage;
         assert_eq!(one.cpu.unwrap().at.as_nanosecond(), 9);
         assert_eq!(one.cpu.unwrap().nano_cores, None);
         assert_eq!(one.memory.unwrap().working_set, Some(4));
@@ -193,7 +291,7 @@ mod tests {
     fn a_reading_without_a_time_is_no_reading() {
         for timestamp in [0, -1, i64::MIN] {
             let found = RuntimeUsage::of_containers(vec![container("c1", timestamp)]);
-            assert_eq!(found.containers["c1"], UsageSample::default());
+            assert_eq!(found.containers["c1"].usage, UsageSample::default());
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`StatsCollector`] reads numbers when somebody asks: the machine's from `/proc` (`node.rs`), those
 //! of pods and containers from their cgroups (`cgroups.rs`), or from the runtime where a cgroup has
-//! not all of them (`from_cri.rs`). `assemble.rs` decides which number is whose, `rate.rs` computes
+//! not all of them (`from_cri.rs`), those of disks from the file systems (`disks.rs`). `assemble.rs` decides which number is whose, `rate.rs` computes
 //! usage per second. A file system or a runtime that hangs costs its own numbers, and the time of one
 //! request (`in_flight.rs`).
 //!
@@ -18,10 +18,13 @@
 mod assemble;
 mod cgroups;
 mod collector;
+mod disks;
 mod exposition;
+mod filesystem;
 mod from_cgroup;
 mod from_cri;
 mod in_flight;
+mod interfaces;
 mod node;
 mod rate;
 mod resource_metrics;
@@ -31,10 +34,12 @@ mod target;
 
 pub use self::{
     assemble::UsageSource,
-    collector::{StatsCollector, StatsSettings},
+    collector::{StatsCollector, StatsDetail, StatsSettings},
     resource_metrics::resource_metrics,
     sample::{
-        ContainerSample, CpuSample, MemorySample, NodeSample, PodSample, StatsSample, SwapSample,
+        ContainerSample, CpuSample, FsSample, InterfaceSample, IoSample, MemorySample,
+        NetworkSample, NodeSample, PodSample, ProcessSample, StatsSample, SwapSample, UsageSample,
     },
     summary::summary,
+    target::LogDirectory,
 };

@@ -6,7 +6,10 @@ use std::{fs, path::Path};
 use jiff::Timestamp;
 use rubelet_host::cgroup::Pressure;
 
-use crate::sample::{CpuSample, MemorySample, NodeSample, SwapSample};
+use crate::{
+    interfaces,
+    sample::{CpuSample, IoSample, MemorySample, NodeSample, ProcessSample, SwapSample},
+};
 
 /// The unit of `/proc/stat`: a hundredth of a second on every architecture.
 const TICK_NS: u64 = 10_000_000;
@@ -19,20 +22,32 @@ struct NodeFiles<'a> {
     vmstat: Option<&'a str>,
     cpu_pressure: Option<&'a str>,
     memory_pressure: Option<&'a str>,
+    io_pressure: Option<&'a str>,
+    net: Option<&'a str>,
+    loadavg: Option<&'a str>,
+    pid_max: Option<&'a str>,
+    threads_max: Option<&'a str>,
 }
 
 /// Reads the usage below `root`, which is `/` except in tests. Blocks.
 pub(crate) fn read(root: &Path, at: Timestamp) -> NodeSample {
     let text = |name: &str| fs::read_to_string(root.join(name)).ok();
     let (stat, meminfo, vmstat) = (text("proc/stat"), text("proc/meminfo"), text("proc/vmstat"));
-    let (cpu, memory) = (text("proc/pressure/cpu"), text("proc/pressure/memory"));
+    let pressure = ["cpu", "memory", "io"].map(|name| text(&format!("proc/pressure/{name}")));
+    let (net, loadavg) = (text("proc/self/net/dev"), text("proc/loadavg"));
+    let limits = ["pid_max", "threads-max"].map(|name| text(&format!("proc/sys/kernel/{name}")));
     parse(
         NodeFiles {
             stat: stat.as_deref(),
             meminfo: meminfo.as_deref(),
             vmstat: vmstat.as_deref(),
-            cpu_pressure: cpu.as_deref(),
-            memory_pressure: memory.as_deref(),
+            cpu_pressure: pressure[0].as_deref(),
+            memory_pressure: pressure[1].as_deref(),
+            io_pressure: pressure[2].as_deref(),
+            net: net.as_deref(),
+            loadavg: loadavg.as_deref(),
+            pid_max: limits[0].as_deref(),
+            threads_max: limits[1].as_deref(),
         },
         at,
     )
@@ -70,7 +85,25 @@ fn parse(files: NodeFiles<'_>, at: Timestamp) -> NodeSample {
             usage: Some(total.saturating_sub(free)),
             available: Some(free),
         }),
+        io: files
+            .io_pressure
+            .and_then(Pressure::parse)
+            .map(|pressure| IoSample { at, pressure }),
+        network: files.net.and_then(|text| interfaces::parse(text, at)),
+        processes: processes(&files, at),
+        ..NodeSample::default()
     }
+}
+
+/// Processes and threads: of `2/3518` in `/proc/loadavg`, two run.
+fn processes(files: &NodeFiles<'_>, at: Timestamp) -> Option<ProcessSample> {
+    let number = |text: Option<&str>| text?.trim().parse::<u64>().ok();
+    let tasks = files.loadavg?.split_whitespace().nth(3)?;
+    Some(ProcessSample {
+        at,
+        running: number(tasks.split_once('/').map(|(_, all)| all))?,
+        max: number(files.pid_max)?.min(number(files.threads_max)?),
+    })
 }
 
 /// The number in a line such as `MemTotal:  24684096 kB` or `pgfault 12`.
@@ -116,7 +149,10 @@ mod tests {
             meminfo: Some(MEMINFO),
             vmstat: Some("pgfault 12\npgmajfault 3\n"),
             cpu_pressure: Some("some avg10=1.50 avg60=0.00 avg300=0.00 total=7\n"),
-            memory_pressure: None,
+            loadavg: Some("1.36 3.49 4.53 2/350 3715089\n"),
+            pid_max: Some("4000\n"),
+            threads_max: Some("1000\n"),
+            ..NodeFiles::default()
         };
         let node = parse(files, at);
         let cpu = node.cpu.unwrap();
@@ -136,6 +172,8 @@ mod tests {
             (Some(12), Some(3))
         );
         assert_eq!(memory.pressure, None);
+        let processes = node.processes.unwrap();
+        assert_eq!((processes.running, processes.max), (350, 1000));
         let swap = node.swap.unwrap();
         assert_eq!((swap.usage, swap.available), (Some(6 << 10), Some(4 << 10)));
     }

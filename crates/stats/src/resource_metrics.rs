@@ -177,10 +177,10 @@ mod tests {
         };
         StatsSample {
             node: NodeSample {
-                booted_at: None,
                 cpu: cpu(90_500_000_000),
                 memory: memory(4096),
                 swap: swap(0, Some(5)),
+                ..NodeSample::default()
             },
             pods: vec![PodSample {
                 namespace: "default".into(),
@@ -198,6 +198,7 @@ mod tests {
                         cpu: cpu(1_250_000_000),
                         memory: memory(512),
                         swap: swap(2, Some(8)),
+                        ..ContainerSample::default()
                     },
                     ContainerSample {
                         name: "side".into(),
@@ -205,6 +206,7 @@ mod tests {
                         ..ContainerSample::default()
                     },
                 ],
+                ..PodSample::default()
             }],
             problems: Vec::new(),
         }

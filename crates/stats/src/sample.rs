@@ -28,6 +28,20 @@ pub struct NodeSample {
     pub memory: Option<MemorySample>,
     /// Swap space.
     pub swap: Option<SwapSample>,
+    /// Waiting for disks.
+    pub io: Option<IoSample>,
+    /// Network interfaces of the node.
+    pub network: Option<NetworkSample>,
+    /// Processes and threads.
+    pub processes: Option<ProcessSample>,
+    /// The file system of the agent's root directory.
+    pub fs: Option<FsSample>,
+    /// The file system of images.
+    pub image_fs: Option<FsSample>,
+    /// The file system of the containers' writable layers.
+    pub container_fs: Option<FsSample>,
+    /// All pods together.
+    pub pods: Option<UsageSample>,
 }
 
 /// The usage of a pod.
@@ -47,6 +61,12 @@ pub struct PodSample {
     pub memory: Option<MemorySample>,
     /// Swap space of the pod's cgroup.
     pub swap: Option<SwapSample>,
+    /// Waiting for disks.
+    pub io: Option<IoSample>,
+    /// Its network interfaces.
+    pub network: Option<NetworkSample>,
+    /// Number of its processes and threads.
+    pub processes: Option<u64>,
     /// Its running containers, init and ephemeral ones among them.
     pub containers: Vec<ContainerSample>,
 }
@@ -66,6 +86,12 @@ pub struct ContainerSample {
     pub memory: Option<MemorySample>,
     /// Swap space.
     pub swap: Option<SwapSample>,
+    /// Waiting for disks.
+    pub io: Option<IoSample>,
+    /// Its writable layer, and what is left on the file system of it.
+    pub rootfs: Option<FsSample>,
+    /// Its log files, and what is left on the file system of them.
+    pub logs: Option<FsSample>,
 }
 
 /// CPU time.
@@ -113,12 +139,94 @@ pub struct SwapSample {
     pub available: Option<u64>,
 }
 
+/// Time in which processes waited for disks.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct IoSample {
+    /// Time of the reading.
+    pub at: Timestamp,
+    /// The time.
+    pub pressure: Pressure,
+}
+
+/// Processes and threads of the machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProcessSample {
+    /// Time of the reading.
+    pub at: Timestamp,
+    /// Their number.
+    pub running: u64,
+    /// The limit.
+    pub max: u64,
+}
+
+/// Network interfaces.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NetworkSample {
+    /// Time of the reading.
+    pub at: Timestamp,
+    /// The default interface first, if there is one.
+    pub interfaces: Vec<InterfaceSample>,
+    /// Whether the first one is the default interface.
+    pub has_default: bool,
+}
+
+/// Counters of a network interface.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InterfaceSample {
+    /// Its name.
+    pub name: Box<str>,
+    /// Bytes received.
+    pub rx_bytes: Option<u64>,
+    /// Errors of receiving.
+    pub rx_errors: Option<u64>,
+    /// Bytes sent.
+    pub tx_bytes: Option<u64>,
+    /// Errors of sending.
+    pub tx_errors: Option<u64>,
+}
+
+/// A file system, or a part of it: then `used` is that of the part, and the capacity that of the
+/// whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FsSample {
+    /// Time of the reading.
+    pub at: Timestamp,
+    /// Bytes that are free for users other than root.
+    pub available: Option<u64>,
+    /// Bytes in total.
+    pub capacity: Option<u64>,
+    /// Bytes in use.
+    pub used: Option<u64>,
+    /// Free inodes.
+    pub inodes_free: Option<u64>,
+    /// Inodes in total.
+    pub inodes: Option<u64>,
+    /// Inodes in use.
+    pub inodes_used: Option<u64>,
+}
+
+impl FsSample {
+    /// A part of this file system that uses so much of it.
+    pub(crate) fn part(self, used: Option<u64>, inodes_used: Option<u64>) -> Self {
+        Self {
+            used,
+            inodes_used,
+            ..self
+        }
+    }
+}
+
 /// The usage of one object.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct UsageSample {
-    pub(crate) cpu: Option<CpuSample>,
-    pub(crate) memory: Option<MemorySample>,
-    pub(crate) swap: Option<SwapSample>,
+pub struct UsageSample {
+    /// CPU time.
+    pub cpu: Option<CpuSample>,
+    /// Memory.
+    pub memory: Option<MemorySample>,
+    /// Swap space.
+    pub swap: Option<SwapSample>,
+    /// Waiting for disks.
+    pub io: Option<IoSample>,
 }
 
 impl UsageSample {
@@ -128,6 +236,7 @@ impl UsageSample {
             cpu: self.cpu.or(other.cpu),
             memory: self.memory.or(other.memory),
             swap: self.swap.or(other.swap),
+            io: self.io.or(other.io),
         }
     }
 

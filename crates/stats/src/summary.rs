@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use rubelet_host::cgroup::{Pressure, PressureLine};
 
 use crate::sample::{
-    ContainerSample, CpuSample, MemorySample, NodeSample, PodSample, StatsSample, SwapSample,
+    ContainerSample, CpuSample, FsSample, InterfaceSample, IoSample, MemorySample, NetworkSample,
+    NodeSample, PodSample, StatsSample, SwapSample, UsageSample,
 };
 
 /// Renders the summary of the node of that name.
@@ -20,13 +21,46 @@ pub fn summary(sample: &StatsSample, node_name: &str) -> String {
     serde_json::to_string(&summary).unwrap_or_default()
 }
 
-fn node<'a>(sample: &NodeSample, name: &'a str) -> wire::Node<'a> {
+fn node<'a>(sample: &'a NodeSample, name: &'a str) -> wire::Node<'a> {
+    let disks = (sample.image_fs.as_ref(), sample.container_fs.as_ref());
+    let pods = sample
+        .pods
+        .as_ref()
+        .map(|usage| system_container("pods", usage));
     wire::Node {
         node_name: name,
         start_time: sample.booted_at.map(time),
         cpu: sample.cpu.as_ref().map(cpu),
         memory: sample.memory.as_ref().map(memory),
         swap: sample.swap.as_ref().map(swap),
+        io: sample.io.as_ref().map(io),
+        network: sample.network.as_ref().map(network),
+        fs: sample.fs.as_ref().map(fs),
+        runtime: (disks != (None, None)).then(|| wire::Runtime {
+            image_fs: disks.0.map(fs),
+            container_fs: disks.1.map(fs),
+        }),
+        rlimit: sample.processes.map(|processes| wire::Rlimit {
+            time: time(processes.at),
+            maxpid: processes.max,
+            curproc: processes.running,
+        }),
+        system_containers: pods.into_iter().collect(),
+    }
+}
+
+/// A cgroup of the node that is not a container.
+fn system_container<'a>(name: &'a str, usage: &UsageSample) -> wire::Container<'a> {
+    wire::Container {
+        name,
+        // Its cgroup may be older than the agent.
+        start_time: None,
+        cpu: usage.cpu.as_ref().map(cpu),
+        memory: usage.memory.as_ref().map(memory),
+        swap: usage.swap.as_ref().map(swap),
+        io: usage.io.as_ref().map(io),
+        rootfs: None,
+        logs: None,
     }
 }
 
@@ -42,16 +76,24 @@ fn pod(sample: &PodSample) -> wire::Pod<'_> {
         cpu: sample.cpu.as_ref().map(cpu),
         memory: sample.memory.as_ref().map(memory),
         swap: sample.swap.as_ref().map(swap),
+        io: sample.io.as_ref().map(io),
+        network: sample.network.as_ref().map(network),
+        process_stats: sample
+            .processes
+            .map(|process_count| wire::Processes { process_count }),
     }
 }
 
 fn container(sample: &ContainerSample) -> wire::Container<'_> {
     wire::Container {
         name: &sample.name,
-        start_time: time(sample.started_at),
+        start_time: Some(time(sample.started_at)),
         cpu: sample.cpu.as_ref().map(cpu),
         memory: sample.memory.as_ref().map(memory),
         swap: sample.swap.as_ref().map(swap),
+        io: sample.io.as_ref().map(io),
+        rootfs: sample.rootfs.as_ref().map(fs),
+        logs: sample.logs.as_ref().map(fs),
     }
 }
 
@@ -82,6 +124,44 @@ fn swap(sample: &SwapSample) -> wire::Swap {
         time: time(sample.at),
         swap_available_bytes: sample.available,
         swap_usage_bytes: sample.usage,
+    }
+}
+
+fn io(sample: &IoSample) -> wire::Io {
+    wire::Io {
+        time: time(sample.at),
+        psi: psi(sample.pressure),
+    }
+}
+
+fn network(sample: &NetworkSample) -> wire::Network<'_> {
+    let default = sample.interfaces.first().filter(|_| sample.has_default);
+    wire::Network {
+        time: time(sample.at),
+        default: default.map(interface).unwrap_or_default(),
+        interfaces: sample.interfaces.iter().map(interface).collect(),
+    }
+}
+
+fn interface(sample: &InterfaceSample) -> wire::Interface<'_> {
+    wire::Interface {
+        name: &sample.name,
+        rx_bytes: sample.rx_bytes,
+        rx_errors: sample.rx_errors,
+        tx_bytes: sample.tx_bytes,
+        tx_errors: sample.tx_errors,
+    }
+}
+
+fn fs(sample: &FsSample) -> wire::Fs {
+    wire::Fs {
+        time: time(sample.at),
+        available_bytes: sample.available,
+        capacity_bytes: sample.capacity,
+        used_bytes: sample.used,
+        inodes_free: sample.inodes_free,
+        inodes: sample.inodes,
+        inodes_used: sample.inodes_used,
     }
 }
 

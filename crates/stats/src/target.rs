@@ -1,9 +1,9 @@
 //! What is measured: the pods of the board that have running containers.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use jiff::Timestamp;
-use rubelet_api::status::ContainerState;
+use rubelet_api::{pod::Pod, status::ContainerState};
 use rubelet_cgroup_plan::CgroupPath;
 use rubelet_node_plan::CgroupTree;
 use rubelet_node_state::pod_board::PodEntry;
@@ -26,14 +26,22 @@ pub(crate) struct ContainerTarget {
     pub(crate) name: Arc<str>,
     pub(crate) id: Arc<str>,
     pub(crate) started_at: Timestamp,
+    /// The directory of its log files.
+    pub(crate) logs: PathBuf,
 }
+
+/// The directory of the log files of a container of a pod.
+pub type LogDirectory = Arc<dyn Fn(&Pod, &str) -> PathBuf + Send + Sync>;
 
 /// The pods to measure, ordered by namespace, name and UID.
 pub(crate) fn targets<'a>(
     entries: impl IntoIterator<Item = &'a PodEntry>,
     trees: &[CgroupTree],
+    logs: &LogDirectory,
 ) -> Vec<PodTarget> {
-    let found = entries.into_iter().filter_map(|entry| target(entry, trees));
+    let found = entries
+        .into_iter()
+        .filter_map(|entry| target(entry, trees, logs));
     let mut all: Vec<PodTarget> = found.collect();
     all.sort_unstable_by(|one, other| {
         (&one.namespace, &one.name, &one.uid).cmp(&(&other.namespace, &other.name, &other.uid))
@@ -41,7 +49,7 @@ pub(crate) fn targets<'a>(
     all
 }
 
-fn target(entry: &PodEntry, trees: &[CgroupTree]) -> Option<PodTarget> {
+fn target(entry: &PodEntry, trees: &[CgroupTree], logs: &LogDirectory) -> Option<PodTarget> {
     let containers: Vec<_> = entry
         .status
         .all_containers()
@@ -51,6 +59,7 @@ fn target(entry: &PodEntry, trees: &[CgroupTree]) -> Option<PodTarget> {
                     name: (*status.name).into(),
                     id: (*status.container_id).into(),
                     started_at,
+                    logs: logs(&entry.pod, &status.name),
                 })
             }
             _ => None,

@@ -18,9 +18,11 @@ pub(super) fn parts(
     opened: &Opened,
     built: &Built,
 ) -> anyhow::Result<StatsParts> {
+    let host = Arc::clone(&built.host);
     let collector = StatsCollector::new(StatsSettings {
         pods: Arc::clone(&built.agent.pods),
         runtime: Arc::clone(&built.runtime),
+        images: Arc::clone(&built.images),
         cgroups: opened.node.cgroups.clone(),
         trees: trees(resolved)?,
         source: match resolved.gates.enabled("PodAndContainerStatsFromCRI") {
@@ -28,7 +30,15 @@ pub(super) fn parts(
             false => UsageSource::Cgroups,
         },
         clock: opened.clock.clone(),
-        root: "/".into(),
+        machine: "/".into(),
+        root: flags.root_dir().into(),
+        logs: resolved.config.pod_logs_dir.clone().into(),
+        log_directory: Arc::new(move |pod, container| {
+            // All logs of a container are in one directory.
+            let mut path = host.log_path(pod, container, 0);
+            path.pop();
+            path
+        }),
     });
     Ok(StatsParts {
         collector: Arc::new(collector),

@@ -5,6 +5,7 @@ use rubelet_host::cgroup::{CgroupStats, CpuStats, MemoryStats};
 
 use super::*;
 use crate::{
+    from_cri::{ContainerUsage, LayerUsage, PodUsage},
     sample::{CpuSample, MemorySample},
     target::ContainerTarget,
 };
@@ -26,6 +27,7 @@ fn target(containers: &[&str]) -> PodTarget {
                 name: format!("{id}-name").into(),
                 id: (*id).into(),
                 started_at: at(1),
+                logs: "/logs".into(),
             })
             .collect(),
     }
@@ -53,7 +55,7 @@ fn runtime(usage_ns: u64) -> UsageSample {
             ..CpuSample::default()
         }),
         memory: Some(MemorySample::default()),
-        swap: None,
+        ..UsageSample::default()
     }
 }
 
@@ -78,12 +80,17 @@ fn the_other_source_fills_what_the_preferred_one_lacks() {
         .cgroups
         .containers
         .insert("c1".into(), cgroup(0, 2));
-    readings.runtime.pods.insert("u1".into(), runtime(10));
+    let pod = PodUsage {
+        usage: runtime(10),
+        ..PodUsage::default()
+    };
+    readings.runtime.pods.insert("u1".into(), pod);
     for (id, usage) in [("c1", 20), ("c2", 30)] {
-        readings
-            .runtime
-            .containers
-            .insert(id.into(), runtime(usage));
+        let found = ContainerUsage {
+            usage: runtime(usage),
+            layer: None,
+        };
+        readings.runtime.containers.insert(id.into(), found);
     }
     let both = usage_of(&readings, UsageSource::Cgroups);
     assert_eq!(both, [Some(1), Some(2), Some(30)]);
@@ -132,4 +139,46 @@ fn usage_per_second_is_that_since_the_reading_before() {
         cores.push(found[0].containers[0].cpu.unwrap().nano_cores);
     }
     assert_eq!(cores, [None, Some(500_000_000)]);
+}
+
+#[test]
+fn a_part_of_a_disk_has_its_own_usage_and_the_space_of_the_whole() {
+    let mut readings = Readings::default();
+    readings
+        .cgroups
+        .containers
+        .insert("c1".into(), cgroup(0, 1));
+    let layer = LayerUsage {
+        bytes: Some(7),
+        inodes: Some(2),
+    };
+    let found = ContainerUsage {
+        usage: UsageSample::default(),
+        layer: Some(layer),
+    };
+    readings.runtime.containers.insert("c1".into(), found);
+    let measure = |readings: &Readings| {
+        let mut rates = CpuRates::default();
+        let source = UsageSource::Cgroups;
+        let found = pods(&[target(&["c1"])], readings, source, &mut rates);
+        found[0].containers[0].clone()
+    };
+    // Without the file system, the number of a part says little.
+    assert_eq!(measure(&readings).rootfs, None);
+    let disk = |available| {
+        Some(FsSample {
+            at: at(0),
+            available: Some(available),
+            used: Some(1000),
+            ..FsSample::default()
+        })
+    };
+    readings.disks.layers = disk(50);
+    readings.disks.logs = disk(60);
+    readings.disks.log_files.insert("c1".into(), (5, 1));
+    let found = measure(&readings);
+    let rootfs = found.rootfs.unwrap();
+    assert_eq!((rootfs.used, rootfs.available), (Some(7), Some(50)));
+    let logs = found.logs.unwrap();
+    assert_eq!((logs.used, logs.available), (Some(5), Some(60)));
 }

@@ -16,11 +16,11 @@ use rubelet_api::{
     status::{ContainerState, ContainerStatus, Phase, PodStatus},
 };
 use rubelet_cgroup_plan::CgroupDriver;
-use rubelet_cri::CriResult;
+use rubelet_cri::{CriError, CriResult, v1};
 use rubelet_node_plan::CgroupRoot;
 use rubelet_node_state::{board::Board, pod_board::PodEntry};
 
-use super::*;
+use super::{sources::PATIENCE, *};
 
 const NOW: &str = "2026-03-01T12:00:00Z";
 
@@ -30,6 +30,26 @@ enum Answers {
     Never,
     WithContainers,
     Unimplemented,
+}
+
+/// A runtime whose disk is this one.
+struct FakeImages;
+
+#[async_trait]
+impl ImageService for FakeImages {
+    async fn image_fs_info(&self, _: v1::ImageFsInfoRequest) -> CriResult<v1::ImageFsInfoResponse> {
+        let usage = v1::FilesystemUsage {
+            fs_id: Some(v1::FilesystemIdentifier {
+                mountpoint: "/".to_owned(),
+            }),
+            used_bytes: Some(v1::UInt64Value { value: 5 }),
+            ..Default::default()
+        };
+        Ok(v1::ImageFsInfoResponse {
+            image_filesystems: vec![usage],
+            container_filesystems: Vec::new(),
+        })
+    }
 }
 
 struct FakeRuntime {
@@ -67,6 +87,10 @@ impl RuntimeService for FakeRuntime {
                 usage_core_nano_seconds: Some(v1::UInt64Value { value: 77 }),
                 ..Default::default()
             }),
+            writable_layer: Some(v1::FilesystemUsage {
+                used_bytes: Some(v1::UInt64Value { value: 9 }),
+                ..Default::default()
+            }),
             ..Default::default()
         };
         Ok(v1::ListContainerStatsResponse { stats: vec![stats] })
@@ -98,11 +122,18 @@ impl TestNode {
         let collector = StatsCollector::new(StatsSettings {
             pods: Arc::new(pods),
             runtime: Arc::clone(&runtime) as _,
+            images: Arc::new(FakeImages),
             cgroups: CgroupFs::from_mounts(&cgroups, true, &[]).unwrap(),
             trees: vec![tree.unwrap()],
             source,
             clock: Clock::following_tokio(NOW.parse().unwrap()),
+            machine: root.path().to_owned(),
             root: root.path().to_owned(),
+            logs: root.path().join("logs"),
+            log_directory: {
+                let logs = root.path().join("logs");
+                Arc::new(move |_, container| logs.join(container))
+            },
         });
         let node = Self {
             root,
@@ -141,7 +172,9 @@ impl TestNode {
     }
 
     async fn sample(&self) -> Arc<StatsSample> {
-        self.collector.sample(Duration::ZERO).await
+        self.collector
+            .sample(StatsDetail::Usage, Duration::ZERO)
+            .await
     }
 
     fn asked(&self) -> usize {
@@ -225,9 +258,10 @@ async fn numbers_are_read_on_request_and_not_twice_within_their_age() {
 
     node.put_cgroup(&format!("{pod}/c1"), 1_000_010);
     tokio::time::advance(Duration::from_secs(2)).await;
-    let same = node.collector.sample(Duration::from_secs(2)).await;
+    let usage = StatsDetail::Usage;
+    let same = node.collector.sample(usage, Duration::from_secs(2)).await;
     assert!(Arc::ptr_eq(&same, &sample));
-    let next = node.collector.sample(Duration::from_secs(1)).await;
+    let next = node.collector.sample(usage, Duration::from_secs(1)).await;
     let cpu = next.pods[0].containers[0].cpu.unwrap();
     assert_eq!(cpu.nano_cores, Some(500_000_000));
     assert_eq!(node.asked(), 0, "cgroups had all numbers");
@@ -271,8 +305,38 @@ async fn a_node_without_proc_is_a_problem() {
     let node = TestNode::new(Answers::Unimplemented, UsageSource::Cgroups);
     fs::remove_dir_all(node.root.path().join("proc")).unwrap();
     let sample = node.sample().await;
-    assert_eq!(
-        sample.problems,
-        ["the usage of the node cannot be read from /proc"]
-    );
+    assert_eq!(sample.problems, ["/proc: it has no numbers of the machine"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn disks_and_networks_are_read_when_they_are_requested() {
+    let node = TestNode::new(Answers::WithContainers, UsageSource::Cgroups);
+    node.put_cgroup(&node.pod_directory(), 20);
+    node.put_cgroup("cgroup/kubepods", 30);
+    node.put("logs/app/0.log", "12345");
+    node.put("proc/self/net/dev", "\n\neth0: 1 2 3\n");
+    let usage = node.sample().await;
+    assert_eq!(usage.pods[0].containers[0].logs, None);
+    assert_eq!((usage.node.fs, &usage.node.image_fs), (None, &None));
+    let full = || {
+        node.collector
+            .sample(StatsDetail::Full, Duration::from_secs(5))
+    };
+    let sample = full().await;
+    assert_eq!(sample.problems, Vec::<String>::new());
+    let container = &sample.pods[0].containers[0];
+    assert_eq!(container.logs.unwrap().used, Some(5));
+    assert_eq!(container.rootfs.unwrap().used, Some(9));
+    let pods = sample.node.pods.unwrap();
+    assert_eq!(pods.cpu.unwrap().usage_ns, 30_000);
+    assert_eq!(sample.node.image_fs.unwrap().used, Some(5));
+    assert!(sample.node.fs.unwrap().capacity > Some(0));
+    let network = sample.node.network.as_ref().unwrap();
+    assert_eq!(network.interfaces[0].rx_errors, Some(3));
+    // A full sample has all that a shorter one has.
+    let again = node
+        .collector
+        .sample(StatsDetail::Usage, Duration::from_secs(5));
+    assert!(Arc::ptr_eq(&again.await, &sample));
+    assert!(Arc::ptr_eq(&full().await, &sample));
 }

@@ -1,6 +1,7 @@
 //! Tests of `summary`.
 
 use super::*;
+use crate::sample::ProcessSample;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_772_366_400 + second).unwrap()
@@ -41,15 +42,61 @@ fn usage() -> (Option<CpuSample>, Option<MemorySample>, Option<SwapSample>) {
     (Some(cpu), Some(memory), Some(swap))
 }
 
+fn disk() -> FsSample {
+    FsSample {
+        at: at(5),
+        available: Some(40),
+        capacity: Some(100),
+        used: Some(55),
+        inodes_free: Some(7),
+        inodes: Some(9),
+        inodes_used: Some(2),
+    }
+}
+
+fn eth0() -> NetworkSample {
+    let interface = |name: &str| InterfaceSample {
+        name: name.into(),
+        rx_bytes: Some(1),
+        rx_errors: Some(2),
+        tx_bytes: Some(3),
+        tx_errors: None,
+    };
+    NetworkSample {
+        at: at(6),
+        interfaces: vec![interface("eth0"), interface("net1")],
+        has_default: true,
+    }
+}
+
 #[test]
 fn the_fields_are_those_of_the_kubelet() {
     let (cpu, memory, swap) = usage();
+    let io = Some(IoSample {
+        at: at(7),
+        pressure: Pressure::default(),
+    });
+    let (fs, network) = (Some(disk()), Some(eth0()));
     let sample = StatsSample {
         node: NodeSample {
             booted_at: Some(at(-60)),
             cpu,
             memory,
             swap,
+            io,
+            network: network.clone(),
+            processes: Some(ProcessSample {
+                at: at(8),
+                running: 12,
+                max: 4096,
+            }),
+            fs,
+            image_fs: fs,
+            container_fs: fs,
+            pods: Some(UsageSample {
+                cpu,
+                ..UsageSample::default()
+            }),
         },
         pods: vec![PodSample {
             namespace: "default".into(),
@@ -59,6 +106,9 @@ fn the_fields_are_those_of_the_kubelet() {
             cpu,
             memory,
             swap,
+            io,
+            network,
+            processes: Some(3),
             containers: vec![ContainerSample {
                 name: "app".into(),
                 id: "c1".into(),
@@ -66,6 +116,9 @@ fn the_fields_are_those_of_the_kubelet() {
                 cpu,
                 memory,
                 swap,
+                io,
+                rootfs: fs,
+                logs: fs,
             }],
         }],
         problems: Vec::new(),

@@ -20,6 +20,34 @@ pub(super) struct Node<'a> {
     pub(super) memory: Option<Memory>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) swap: Option<Swap>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) io: Option<Io>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) network: Option<Network<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) fs: Option<Fs>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) runtime: Option<Runtime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rlimit: Option<Rlimit>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) system_containers: Vec<Container<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Runtime {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) image_fs: Option<Fs>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) container_fs: Option<Fs>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Rlimit {
+    pub(super) time: String,
+    pub(super) maxpid: u64,
+    pub(super) curproc: u64,
 }
 
 #[derive(Serialize)]
@@ -34,6 +62,17 @@ pub(super) struct Pod<'a> {
     pub(super) memory: Option<Memory>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) swap: Option<Swap>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) io: Option<Io>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) network: Option<Network<'a>>,
+    #[serde(rename = "process_stats", skip_serializing_if = "Option::is_none")]
+    pub(super) process_stats: Option<Processes>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Processes {
+    pub(super) process_count: u64,
 }
 
 #[derive(Serialize)]
@@ -47,13 +86,20 @@ pub(super) struct PodReference<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Container<'a> {
     pub(super) name: &'a str,
-    pub(super) start_time: String,
+    /// `null` if it is unknown.
+    pub(super) start_time: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cpu: Option<Cpu>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) memory: Option<Memory>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) swap: Option<Swap>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) io: Option<Io>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rootfs: Option<Fs>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) logs: Option<Fs>,
 }
 
 #[derive(Serialize)]
@@ -109,4 +155,52 @@ pub(super) struct PsiData {
     pub(super) avg10: f64,
     pub(super) avg60: f64,
     pub(super) avg300: f64,
+}
+
+#[derive(Serialize)]
+pub(super) struct Io {
+    pub(super) time: String,
+    pub(super) psi: Psi,
+}
+
+/// The default interface, and all interfaces.
+#[derive(Serialize)]
+pub(super) struct Network<'a> {
+    pub(super) time: String,
+    #[serde(flatten)]
+    pub(super) default: Interface<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) interfaces: Vec<Interface<'a>>,
+}
+
+#[derive(Serialize, Default)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Interface<'a> {
+    pub(super) name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rx_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rx_errors: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tx_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tx_errors: Option<u64>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Fs {
+    pub(super) time: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) available_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) capacity_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) used_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) inodes_free: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) inodes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) inodes_used: Option<u64>,
 }

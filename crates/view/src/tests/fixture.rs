@@ -12,6 +12,7 @@ use rubelet_api::{
     status::{Condition, ContainerState, ContainerStatus, Phase, PodStatus, Terminated},
 };
 use rubelet_base::PodUid;
+use rubelet_cri::ImageService;
 use rubelet_host::CgroupFs;
 use rubelet_node_state::{
     board::Board,
@@ -51,6 +52,11 @@ use crate::{ClusterProblems, LocalView, NetworkFacts, SessionParts, StatsParts, 
 
 /// When it is.
 pub(super) const NOW: &str = "2026-03-01T12:00:00Z";
+
+/// A runtime that knows nothing of images.
+struct NoImages;
+
+impl ImageService for NoImages {}
 
 /// A secret that the API server did not confirm.
 struct UnconfirmedSecret;
@@ -145,11 +151,15 @@ impl TestView {
         let stats = StatsCollector::new(StatsSettings {
             pods: Arc::clone(&board),
             runtime: Arc::clone(&fake) as _,
+            images: Arc::new(NoImages),
             cgroups: CgroupFs::from_mounts(directory.path(), true, &[]).unwrap(),
             trees: Vec::new(),
             source: UsageSource::Cgroups,
             clock: clock.clone(),
+            machine: "/".into(),
             root: "/".into(),
+            logs: directory.path().to_owned(),
+            log_directory: Arc::new(|_, container| container.into()),
         });
         let stats = StatsParts {
             collector: Arc::new(stats),

@@ -1,0 +1,216 @@
+//! The sources of numbers. They are read at the same time, and each may hang.
+
+use std::{collections::HashMap, future::Future, path::Path, sync::Arc, time::Duration};
+
+use rubelet_base::{ErrorChain, error_text};
+use rubelet_cgroup_plan::CgroupPath;
+use rubelet_cri::{CriError, RuntimeService, v1};
+use rubelet_node_state::clock::Clock;
+use tokio::task::{spawn, spawn_blocking};
+
+use super::{StatsDetail, StatsSettings};
+use crate::{
+    assemble::{self, Readings, UsageSource},
+    cgroups::{self, CgroupReadings},
+    disks::{self, DiskReadings, RuntimeDisks},
+    filesystem, from_cgroup,
+    from_cri::RuntimeUsage,
+    in_flight::InFlight,
+    node,
+    sample::{FsSample, NodeSample},
+    target::PodTarget,
+};
+
+/// How long a request waits for each source. Metrics servers give up after 10 s.
+pub(super) const PATIENCE: Duration = Duration::from_secs(4);
+
+/// A value, or why there is none, for an operator.
+type Answer<T> = Result<T, String>;
+
+/// The file system of the logs, and bytes and inodes of log files by container.
+type LogReadings = (Option<FsSample>, HashMap<Arc<str>, (u64, u64)>);
+
+/// The sources, and the calls in flight.
+#[derive(Default)]
+pub(super) struct StatsSources {
+    node: InFlight<Answer<NodeSample>>,
+    cgroups: InFlight<Answer<CgroupReadings>>,
+    runtime: InFlight<Answer<RuntimeUsage>>,
+    runtime_disks: InFlight<Answer<RuntimeDisks>>,
+    root: InFlight<Answer<Option<FsSample>>>,
+    logs: InFlight<Answer<LogReadings>>,
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub(super) struct SourceReadings {
+    pub(super) node: NodeSample,
+    pub(super) readings: Readings,
+    /// Why numbers are missing, for an operator.
+    pub(super) problems: Vec<String>,
+}
+
+impl StatsSources {
+    /// Reads what `detail` needs. For CPU and memory the runtime is asked only where cgroups do not
+    /// suffice.
+    pub(super) async fn read(
+        &mut self,
+        settings: &StatsSettings,
+        targets: &Arc<[PodTarget]>,
+        detail: StatsDetail,
+    ) -> SourceReadings {
+        let full = detail == StatsDetail::Full;
+        let asks_runtime = full || settings.source == UsageSource::Runtime;
+        let (node, cgroups, root, logs, runtime_disks, mut runtime) = tokio::join!(
+            self.node.ask(PATIENCE, || read_node(settings)),
+            self.cgroups
+                .ask(PATIENCE, || read_cgroups(settings, targets)),
+            when(full, self.root.ask(PATIENCE, || read_root(settings))),
+            when(
+                full,
+                self.logs.ask(PATIENCE, || read_logs(settings, targets))
+            ),
+            when(
+                full,
+                self.runtime_disks
+                    .ask(PATIENCE, || read_runtime_disks(settings))
+            ),
+            when(
+                asks_runtime,
+                self.runtime.ask(PATIENCE, || read_runtime(settings))
+            ),
+        );
+        let mut problems = Vec::new();
+        let cgroups = value("the cgroup file system", Some(cgroups), &mut problems);
+        if runtime.is_none() && !assemble::cgroups_suffice(targets, &cgroups) {
+            runtime = Some(self.runtime.ask(PATIENCE, || read_runtime(settings)).await);
+        }
+        let mut node = value("/proc", Some(node), &mut problems);
+        node.fs = value("the root directory", root, &mut problems);
+        let (log_fs, log_files) = value("the directory of the logs", logs, &mut problems);
+        let disks = value(
+            "the disks of the container runtime",
+            runtime_disks,
+            &mut problems,
+        );
+        (node.image_fs, node.container_fs) = (disks.image, disks.container.or(disks.image));
+        let kubepods = cgroups.kubepods.as_ref();
+        node.pods = kubepods.map(|read| from_cgroup::usage(&read.stats, read.at));
+        let readings = Readings {
+            cgroups,
+            runtime: value("the container runtime", runtime, &mut problems),
+            disks: DiskReadings {
+                layers: node.container_fs,
+                logs: log_fs,
+                log_files,
+            },
+        };
+        SourceReadings {
+            node,
+            readings,
+            problems,
+        }
+    }
+}
+
+/// Runs a call if its value is needed.
+async fn when<T>(needed: bool, call: impl Future<Output = Option<T>>) -> Option<Option<T>> {
+    match needed {
+        true => Some(call.await),
+        false => None,
+    }
+}
+
+/// The value of a call; nothing where there was none.
+fn value<T: Default>(
+    source: &str,
+    answer: Option<Option<Answer<T>>>,
+    problems: &mut Vec<String>,
+) -> T {
+    match answer {
+        None => return T::default(),
+        Some(Some(Ok(value))) => return value,
+        Some(Some(Err(why))) => problems.push(format!("{source}: {why}")),
+        Some(None) => problems.push(format!("{source} does not respond")),
+    }
+    T::default()
+}
+
+type Call<T> = tokio::task::JoinHandle<Answer<T>>;
+
+fn read_node(settings: &StatsSettings) -> Call<NodeSample> {
+    let (machine, now) = (settings.machine.clone(), settings.clock.now());
+    spawn_blocking(move || {
+        let node = node::read(&machine, now);
+        match node.cpu.is_some() && node.memory.is_some() {
+            true => Ok(node),
+            false => Err("it has no numbers of the machine".to_owned()),
+        }
+    })
+}
+
+fn read_cgroups(settings: &StatsSettings, targets: &Arc<[PodTarget]>) -> Call<CgroupReadings> {
+    let (fs, clock) = (settings.cgroups.clone(), settings.clock.clone());
+    let kubepods: Vec<CgroupPath> = settings
+        .trees
+        .iter()
+        .map(|tree| tree.kubepods().clone())
+        .collect();
+    let targets = Arc::clone(targets);
+    spawn_blocking(move || Ok(cgroups::read(&fs, &targets, &kubepods, &|| clock.now())))
+}
+
+fn read_root(settings: &StatsSettings) -> Call<Option<FsSample>> {
+    let (root, clock) = (settings.root.clone(), settings.clock.clone());
+    spawn_blocking(move || file_system(&root, &clock).map(Some))
+}
+
+fn read_logs(settings: &StatsSettings, targets: &Arc<[PodTarget]>) -> Call<LogReadings> {
+    let (logs, clock) = (settings.logs.clone(), settings.clock.clone());
+    let targets = Arc::clone(targets);
+    spawn_blocking(move || {
+        // There is no directory before the first pod.
+        let fs = match logs.exists() {
+            true => Some(file_system(&logs, &clock)?),
+            false => None,
+        };
+        Ok((fs, disks::log_files(&targets)))
+    })
+}
+
+fn file_system(path: &Path, clock: &Clock) -> Answer<FsSample> {
+    let found = filesystem::read(path, clock.now());
+    found.map_err(|error| format!("{}: {}", path.display(), error_text(&error)))
+}
+
+fn read_runtime_disks(settings: &StatsSettings) -> Call<RuntimeDisks> {
+    let (images, clock) = (Arc::clone(&settings.images), settings.clock.clone());
+    spawn(async move { unless_unimplemented(disks::of_runtime(images, clock).await) })
+}
+
+fn read_runtime(settings: &StatsSettings) -> Call<RuntimeUsage> {
+    let runtime = Arc::clone(&settings.runtime);
+    spawn(async move { unless_unimplemented(ask_runtime(runtime).await) })
+}
+
+/// A runtime that has no such numbers is not a problem: those of the kernel are all that exist.
+fn unless_unimplemented<T: Default>(answer: Result<T, CriError>) -> Answer<T> {
+    match answer {
+        Ok(value) => Ok(value),
+        Err(error) if error.is_unimplemented() => Ok(T::default()),
+        Err(error) => Err(ErrorChain(&error).to_string()),
+    }
+}
+
+/// Asks for the statistics of all pods, or of all containers where a runtime has only those.
+async fn ask_runtime(runtime: Arc<dyn RuntimeService>) -> Result<RuntimeUsage, CriError> {
+    let request = v1::ListPodSandboxStatsRequest { filter: None };
+    match runtime.list_pod_sandbox_stats(request).await {
+        Ok(response) => return Ok(RuntimeUsage::of_sandboxes(response.stats)),
+        Err(error) if error.is_unimplemented() => {}
+        Err(error) => return Err(error),
+    }
+    let request = v1::ListContainerStatsRequest { filter: None };
+    let response = runtime.list_container_stats(request).await?;
+    Ok(RuntimeUsage::of_containers(response.stats))
+}

@@ -1,0 +1,73 @@
+//! Reads file systems, and the sizes of directories of log files.
+
+use std::{fs, io, path::Path};
+
+use jiff::Timestamp;
+
+use crate::sample::FsSample;
+
+/// Files of a directory that are counted.
+const MOST_FILES: usize = 4096;
+
+/// The file system of a path. Blocks as long as the file system does.
+///
+/// # Errors
+/// The path does not exist, or the file system does not respond.
+pub(crate) fn read(path: &Path, at: Timestamp) -> io::Result<FsSample> {
+    let stat = rustix::fs::statvfs(path)?;
+    let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+    // Some file systems allocate inodes dynamically, and have no number of them.
+    let inodes = |count: u64| (stat.f_files > 0).then_some(count);
+    Ok(FsSample {
+        at,
+        available: Some(bytes(stat.f_bavail)),
+        capacity: Some(bytes(stat.f_blocks)),
+        used: Some(bytes(stat.f_blocks.saturating_sub(stat.f_bfree))),
+        inodes_free: inodes(stat.f_ffree),
+        inodes: inodes(stat.f_files),
+        inodes_used: inodes(stat.f_files.saturating_sub(stat.f_ffree)),
+    })
+}
+
+/// Bytes and inodes of the files in a directory, itself included; directories in it, and links, are
+/// not followed. `None` if it can't be read.
+pub(crate) fn files_in(directory: &Path) -> Option<(u64, u64)> {
+    let (mut bytes, mut inodes) = (0_u64, 1_u64);
+    for entry in fs::read_dir(directory).ok()?.take(MOST_FILES) {
+        // A rotated file may be removed meanwhile. Metadata of an entry does not follow links.
+        if let Ok(metadata) = entry.and_then(|entry| entry.metadata()) {
+            inodes += 1;
+            if metadata.is_file() {
+                bytes = bytes.saturating_add(metadata.len());
+            }
+        }
+    }
+    Some((bytes, inodes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_log_files_are_added_up_and_links_are_not_followed() {
+        let directory = tempfile::Builder::new()
+            .prefix("rubelet-stats-")
+            .tempdir()
+            .unwrap();
+        let path = directory.path();
+        fs::write(path.join("0.log"), "12345").unwrap();
+        fs::write(path.join("0.log.1.gz"), "123").unwrap();
+        std::os::unix::fs::symlink("/proc/kcore", path.join("1.log")).unwrap();
+        std::os::unix::fs::symlink("0.log", path.join("2.log")).unwrap();
+        assert_eq!(files_in(path), Some((8, 5)));
+        assert_eq!(files_in(&path.join("none")), None);
+    }
+
+    #[test]
+    fn this_machine_has_a_file_system() {
+        let found = read(Path::new("/"), Timestamp::UNIX_EPOCH).unwrap();
+        assert!(found.capacity > Some(0) && found.used <= found.capacity);
+        assert!(read(Path::new("/no/such/path"), Timestamp::UNIX_EPOCH).is_err());
+    }
+}

@@ -1,0 +1,80 @@
+//! The network interfaces of the node, from `/proc/net/dev`.
+
+use jiff::Timestamp;
+
+use crate::sample::{InterfaceSample, NetworkSample};
+
+/// Interfaces that are shown.
+const MOST_INTERFACES: usize = 64;
+
+/// The default interface by its name, as in the kubelet.
+const DEFAULT: &str = "eth0";
+
+/// The interfaces, without the node's ends of those of pods. `None` if the text has no table.
+pub(crate) fn parse(text: &str, at: Timestamp) -> Option<NetworkSample> {
+    // Two lines of headings.
+    let lines = text.lines().skip(2).filter_map(interface);
+    let is_shown = |one: &InterfaceSample| {
+        &*one.name != "lo"
+            && !["veth", "docker"]
+                .iter()
+                .any(|prefix| one.name.starts_with(prefix))
+    };
+    let mut interfaces: Vec<_> = lines.filter(is_shown).take(MOST_INTERFACES).collect();
+    let default = interfaces.iter().position(|one| &*one.name == DEFAULT);
+    if let Some(place) = default {
+        interfaces[..=place].rotate_right(1);
+    }
+    (!interfaces.is_empty()).then_some(NetworkSample {
+        at,
+        interfaces,
+        has_default: default.is_some(),
+    })
+}
+
+/// A line such as `eth0: 10 1 2 0 0 0 0 0 20 3 4 0 0 0 0 0`: eight numbers of what was received, and
+/// eight of what was sent, beginning with bytes, packets and errors.
+fn interface(line: &str) -> Option<InterfaceSample> {
+    let (name, numbers) = line.split_once(':')?;
+    let numbers: Vec<u64> = numbers
+        .split_whitespace()
+        .map_while(|number| number.parse().ok())
+        .collect();
+    let number = |place: usize| numbers.get(place).copied();
+    Some(InterfaceSample {
+        name: name.trim().into(),
+        rx_bytes: number(0),
+        rx_errors: number(2),
+        tx_bytes: number(8),
+        tx_errors: number(10),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interfaces_of_the_node_are_shown_with_the_default_one_first() {
+        let text = "Inter-| Receive | Transmit\n face |bytes packets\n\
+            lo: 1 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n\
+            vethab: 1 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n\
+            wlan0: 5 0 0 0 0 0 0 0 6 0 0 0 0 0 0 0\n  \
+            eth0: 10 1 2 0 0 0 0 0 20 3 4 0 0 0 0 0\n\
+            short: 7\n";
+        let found = parse(text, Timestamp::UNIX_EPOCH).unwrap();
+        let names: Vec<&str> = found.interfaces.iter().map(|one| &*one.name).collect();
+        assert_eq!(names, ["eth0", "wlan0", "short"]);
+        assert!(found.has_default);
+        let first = &found.interfaces[0];
+        let numbers = [
+            first.rx_bytes,
+            first.rx_errors,
+            first.tx_bytes,
+            first.tx_errors,
+        ];
+        assert_eq!(numbers, [Some(10), Some(2), Some(20), Some(4)]);
+        assert_eq!(found.interfaces[2].tx_bytes, None);
+        assert_eq!(parse("", Timestamp::UNIX_EPOCH), None);
+    }
+}
