@@ -68,9 +68,9 @@ pub(crate) const GAPS: &[Gap] = &[
         |config| config.registry_pull_qps == 0,
     ),
     gap(
-        "volumes in /stats/summary, /metrics/cadvisor and some metrics of /metrics",
+        "volumes in /stats/summary and some metrics of /metrics",
         &["volumeStatsAggPeriod"],
-        &["KubeletPSI"],
+        &[],
         never,
     ),
     gap(

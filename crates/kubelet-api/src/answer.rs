@@ -53,6 +53,10 @@ pub(super) async fn answer(
             let document = StatsDocument::ResourceMetrics;
             respond::metrics(stats(view, document).await)
         }
+        Endpoint::CadvisorMetrics => {
+            let document = StatsDocument::CadvisorMetrics;
+            respond::metrics(stats(view, document).await)
+        }
         Endpoint::StatsSummary => match Query::parse(query) {
             Ok(query) => {
                 let document = StatsDocument::summary(&query);

@@ -64,6 +64,7 @@ pub(super) enum Endpoint {
     Metrics,
     ProbeMetrics,
     ResourceMetrics,
+    CadvisorMetrics,
     StatsSummary,
     Configz,
     ContainerLogs {
@@ -130,10 +131,7 @@ fn always(method: &Method, segments: &[&str], slash: bool) -> Option<Endpoint> {
         ["metrics"] => Endpoint::Metrics,
         ["metrics", "probes"] => Endpoint::ProbeMetrics,
         ["metrics", "resource"] => Endpoint::ResourceMetrics,
-        ["metrics", "cadvisor"] => Endpoint::MetricsNotServed(
-            "metrics of cAdvisor are not served by this node yet; CPU and memory of containers are \
-             at /metrics/resource, those of the agent at /metrics\n",
-        ),
+        ["metrics", "cadvisor"] => Endpoint::CadvisorMetrics,
         ["metrics", "slis"] => Endpoint::MetricsNotServed(
             "this node keeps no record of its health checks; ask /healthz, or see /metrics\n",
         ),
@@ -313,7 +311,6 @@ mod tests {
         let all = EndpointOptions::default();
         for (method, path) in [
             ("POST", "/checkpoint/a/b/c"),
-            ("GET", "/metrics/cadvisor"),
             ("GET", "/metrics/slis"),
             ("GET", "/logs/"),
             ("GET", "/logs/x/y"),

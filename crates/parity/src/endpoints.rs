@@ -15,7 +15,7 @@ pub const ENDPOINTS: &[ParityRow] = &[
     same("GET /runningpods/"),
     same("GET /metrics"),
     same("GET /metrics/probes"),
-    not_yet("GET /metrics/cadvisor", "501"),
+    same("GET /metrics/cadvisor"),
     same("GET /metrics/resource"),
     differs("GET /metrics/slis", "501; /healthz and /metrics say it"),
     not_yet("GET /stats/summary", "all but volumes, ephemeral storage and system containers other than pods"),

@@ -22,6 +22,8 @@ pub struct StatsRequest {
 pub enum StatsDocument {
     /// `/metrics/resource`: CPU and memory, in Prometheus' text format 0.0.4.
     ResourceMetrics,
+    /// `/metrics/cadvisor`: numbers that dashboards read, in Prometheus' text format 0.0.4.
+    CadvisorMetrics,
     /// `/stats/summary`, as JSON.
     Summary {
         /// `only_cpu_and_memory=true`: without disks and networks.

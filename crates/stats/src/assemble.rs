@@ -1,12 +1,14 @@
 //! From what was read to the samples of pods.
 
+use std::sync::Arc;
+
 use crate::{
-    cgroups::{CgroupReading, CgroupReadings},
+    cgroups::CgroupReadings,
     disks::DiskReadings,
     from_cgroup,
     from_cri::RuntimeUsage,
     rate::CpuRates,
-    sample::{ContainerSample, FsSample, PodSample, UsageSample},
+    sample::{CgroupSample, ContainerSample, FsSample, PodSample, UsageSample},
     target::{ContainerTarget, PodTarget},
 };
 
@@ -77,7 +79,7 @@ fn pick(
 
 /// Whether the numbers of every pod and container are in their cgroups: then no runtime is asked.
 pub(crate) fn cgroups_suffice(targets: &[PodTarget], cgroups: &CgroupReadings) -> bool {
-    let complete = |reading: Option<&CgroupReading>| {
+    let complete = |reading: Option<&Arc<CgroupSample>>| {
         reading.is_some_and(|read| from_cgroup::usage(&read.stats, read.at).is_complete())
     };
     targets.iter().all(|pod| {
@@ -115,6 +117,7 @@ pub(crate) fn pods(
             io: usage.io,
             network: runtime.and_then(|of| of.network.clone()),
             processes: readings.processes(&pod.uid),
+            cgroup: readings.cgroups.pods.get(&pod.uid).cloned(),
             containers: Vec::with_capacity(pod.containers.len()),
         };
         for container in &pod.containers {
@@ -132,6 +135,9 @@ pub(crate) fn pods(
                 io: usage.io,
                 rootfs: readings.rootfs(container),
                 logs: readings.logs(container),
+                image: container.image.clone(),
+                cpu_spec: container.cpu_spec,
+                cgroup: readings.cgroups.containers.get(&container.id).cloned(),
             });
         }
         // The runtime and the kernel know nothing of it: it has ended meanwhile.

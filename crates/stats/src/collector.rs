@@ -43,6 +43,8 @@ pub struct StatsSettings {
     pub logs: PathBuf,
     /// Directories of the logs of containers.
     pub log_directory: LogDirectory,
+    /// `cpuCFSQuotaPeriod` in microseconds; `None` without `cpuCFSQuota`.
+    pub cpu_period_us: Option<u64>,
 }
 
 /// What a request is about.
@@ -116,7 +118,7 @@ impl StatsCollector {
         let settings = &self.settings;
         let entries = settings.pods.list();
         let entries = entries.iter().map(|(_, _, entry)| &**entry);
-        let targets = targets(entries, &settings.trees, &settings.log_directory);
+        let targets = targets(entries, settings);
         let targets: Arc<[PodTarget]> = targets.into();
         let mut read = state.sources.read(settings, &targets, detail).await;
         if let Some(cpu) = &mut read.node.cpu {
@@ -128,6 +130,7 @@ impl StatsCollector {
         StatsSample {
             node: read.node,
             pods,
+            devices: read.readings.cgroups.devices,
             problems: read.problems,
         }
     }

@@ -20,12 +20,14 @@ pub(crate) struct DiskReadings {
 }
 
 /// File systems of the runtime.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RuntimeDisks {
     /// The file system of the images, with what they use.
     pub(crate) image: Option<FsSample>,
     /// The file system of the writable layers; `None` if the runtime does not name one.
     pub(crate) container: Option<FsSample>,
+    /// The block device of the writable layers.
+    pub(crate) device: Option<Box<str>>,
 }
 
 /// Reads the file systems that the runtime names.
@@ -36,16 +38,23 @@ pub(crate) async fn of_runtime(
     let found = images.image_fs_info(v1::ImageFsInfoRequest {}).await?;
     let image = found.image_filesystems.into_iter().next();
     let container = found.container_filesystems.into_iter().next();
-    let read = move |usage: Option<v1::FilesystemUsage>| {
-        let usage = usage?;
-        let mountpoint = PathBuf::from(usage.fs_id?.mountpoint);
-        let whole = filesystem::read(&mountpoint, clock.now()).ok()?;
-        // The inodes are those of the whole, as in the kubelet.
-        Some(whole.part(usage.used_bytes.map(|used| used.value), whole.inodes_used))
-    };
-    let read = spawn_blocking(move || RuntimeDisks {
-        image: read(image),
-        container: read(container),
+    let read = spawn_blocking(move || {
+        let mountpoint = |usage: &v1::FilesystemUsage| {
+            let id = usage.fs_id.as_ref()?;
+            Some(PathBuf::from(&id.mountpoint))
+        };
+        let read = |usage: &v1::FilesystemUsage| {
+            let whole = filesystem::read(&mountpoint(usage)?, clock.now()).ok()?;
+            // The inodes are those of the whole, as in the kubelet.
+            let used = usage.used_bytes.map(|used| used.value);
+            Some(whole.part(used, whole.inodes_used))
+        };
+        let layers = container.as_ref().or(image.as_ref()).and_then(mountpoint);
+        RuntimeDisks {
+            image: image.as_ref().and_then(read),
+            container: container.as_ref().and_then(read),
+            device: layers.and_then(|path| filesystem::device(&path)),
+        }
     });
     // A panic is a bug, and costs these numbers.
     Ok(read.await.unwrap_or_default())

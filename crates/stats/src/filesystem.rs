@@ -1,6 +1,6 @@
 //! Reads file systems, and the sizes of directories of log files.
 
-use std::{fs, io, path::Path};
+use std::{fs, io, os::unix::fs::MetadataExt as _, path::Path};
 
 use jiff::Timestamp;
 
@@ -27,6 +27,20 @@ pub(crate) fn read(path: &Path, at: Timestamp) -> io::Result<FsSample> {
         inodes: inodes(stat.f_files),
         inodes_used: inodes(stat.f_files.saturating_sub(stat.f_ffree)),
     })
+}
+
+/// The block device of the file system of a path, such as `/dev/vda1`; `None` if it has none.
+pub(crate) fn device(path: &Path) -> Option<Box<str>> {
+    let number = fs::metadata(path).ok()?.dev();
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    block_device(major, minor)
+}
+
+/// The name of a block device; `None` if it is gone.
+pub(crate) fn block_device(major: u32, minor: u32) -> Option<Box<str>> {
+    let link = Path::new("/sys/dev/block").join(format!("{major}:{minor}"));
+    let target = fs::read_link(link).ok()?;
+    Some(format!("/dev/{}", target.file_name()?.to_str()?).into())
 }
 
 /// Bytes and inodes of the files in a directory, itself included; directories in it, and links, are

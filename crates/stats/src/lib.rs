@@ -16,6 +16,7 @@
 //! ```
 
 mod assemble;
+mod cadvisor_metrics;
 mod cgroups;
 mod collector;
 mod disks;
@@ -34,11 +35,13 @@ mod target;
 
 pub use self::{
     assemble::UsageSource,
+    cadvisor_metrics::cadvisor_metrics,
     collector::{StatsCollector, StatsDetail, StatsSettings},
     resource_metrics::resource_metrics,
     sample::{
-        ContainerSample, CpuSample, FsSample, InterfaceSample, IoSample, MemorySample,
-        NetworkSample, NodeSample, PodSample, ProcessSample, StatsSample, SwapSample, UsageSample,
+        CgroupSample, ContainerSample, CpuSample, CpuSpec, FsSample, InterfaceSample, IoSample,
+        MemorySample, NetworkSample, NodeSample, PodSample, ProcessSample, StatsSample, SwapSample,
+        UsageSample,
     },
     summary::summary,
     target::LogDirectory,

@@ -91,6 +91,8 @@ fn parse(files: NodeFiles<'_>, at: Timestamp) -> NodeSample {
             .map(|pressure| IoSample { at, pressure }),
         network: files.net.and_then(|text| interfaces::parse(text, at)),
         processes: processes(&files, at),
+        cores: files.stat.map(cores).filter(|cores| *cores > 0),
+        memory_capacity: kib("MemTotal"),
         ..NodeSample::default()
     }
 }
@@ -128,6 +130,15 @@ fn busy_ns(stat: &str) -> Option<u64> {
     Some(ticks.saturating_mul(TICK_NS))
 }
 
+/// Processors that are online, by their lines.
+fn cores(stat: &str) -> u64 {
+    let is_core = |line: &&str| {
+        let rest = line.strip_prefix("cpu");
+        rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    stat.lines().filter(is_core).count() as u64
+}
+
 /// The time of the boot, in a line of its own.
 fn booted_at(stat: &str) -> Option<Timestamp> {
     Timestamp::from_second(field(stat, "btime")?.try_into().ok()?).ok()
@@ -155,6 +166,10 @@ mod tests {
             ..NodeFiles::default()
         };
         let node = parse(files, at);
+        assert_eq!(
+            (node.cores, node.memory_capacity),
+            (Some(1), Some(1000 << 10))
+        );
         let cpu = node.cpu.unwrap();
         assert_eq!(
             node.booted_at.map(Timestamp::as_second),
@@ -187,7 +202,11 @@ mod tests {
             meminfo: Some("MemTotal: 1 kB\n"),
             ..NodeFiles::default()
         };
-        assert_eq!(parse(files, at), NodeSample::default());
+        let expected = NodeSample {
+            memory_capacity: Some(1 << 10),
+            ..NodeSample::default()
+        };
+        assert_eq!(parse(files, at), expected);
     }
 
     #[test]

@@ -208,7 +208,7 @@ mod tests {
                 ],
                 ..PodSample::default()
             }],
-            problems: Vec::new(),
+            ..StatsSample::default()
         }
     }
 

@@ -1,10 +1,10 @@
 //! What is measured: plain numbers, each with the time of its reading. A number that could not be
 //! read is missing, never zero.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
-use rubelet_host::cgroup::Pressure;
+use rubelet_host::cgroup::{CgroupStats, Pressure};
 
 /// The usage of the node and of its pods.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -13,6 +13,8 @@ pub struct StatsSample {
     pub node: NodeSample,
     /// Pods with running containers, ordered by namespace and name.
     pub pods: Vec<PodSample>,
+    /// Names of block devices, such as `/dev/vda`, by major and minor number.
+    pub devices: BTreeMap<(u32, u32), Box<str>>,
     /// Why numbers are missing, for an operator; empty if none is.
     pub problems: Vec<String>,
 }
@@ -40,8 +42,14 @@ pub struct NodeSample {
     pub image_fs: Option<FsSample>,
     /// The file system of the containers' writable layers.
     pub container_fs: Option<FsSample>,
-    /// All pods together.
-    pub pods: Option<UsageSample>,
+    /// The cgroup of all pods.
+    pub pods: Option<Arc<CgroupSample>>,
+    /// Processors that are online.
+    pub cores: Option<u64>,
+    /// Memory of the machine in bytes.
+    pub memory_capacity: Option<u64>,
+    /// The block device of the writable layers.
+    pub layers_device: Option<Box<str>>,
 }
 
 /// The usage of a pod.
@@ -67,6 +75,8 @@ pub struct PodSample {
     pub network: Option<NetworkSample>,
     /// Number of its processes and threads.
     pub processes: Option<u64>,
+    /// Its cgroup.
+    pub cgroup: Option<Arc<CgroupSample>>,
     /// Its running containers, init and ephemeral ones among them.
     pub containers: Vec<ContainerSample>,
 }
@@ -92,6 +102,34 @@ pub struct ContainerSample {
     pub rootfs: Option<FsSample>,
     /// Its log files, and what is left on the file system of them.
     pub logs: Option<FsSample>,
+    /// The name of its image.
+    pub image: Arc<str>,
+    /// Its share of the processors.
+    pub cpu_spec: CpuSpec,
+    /// Its cgroup.
+    pub cgroup: Option<Arc<CgroupSample>>,
+}
+
+/// The share of the processors that a container has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuSpec {
+    /// `cpu.shares`: 1024 for a core.
+    pub shares: u64,
+    /// Microseconds of CPU time in each period; `None` without a limit.
+    pub quota_us: Option<u64>,
+    /// Length of a period in microseconds.
+    pub period_us: u64,
+}
+
+/// The statistics of a cgroup.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CgroupSample {
+    /// Its path below the root of each hierarchy.
+    pub path: Box<str>,
+    /// Time of the reading.
+    pub at: Timestamp,
+    /// The numbers.
+    pub stats: CgroupStats,
 }
 
 /// CPU time.

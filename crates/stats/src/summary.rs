@@ -5,9 +5,12 @@ mod wire;
 use jiff::Timestamp;
 use rubelet_host::cgroup::{Pressure, PressureLine};
 
-use crate::sample::{
-    ContainerSample, CpuSample, FsSample, InterfaceSample, IoSample, MemorySample, NetworkSample,
-    NodeSample, PodSample, StatsSample, SwapSample, UsageSample,
+use crate::{
+    from_cgroup,
+    sample::{
+        ContainerSample, CpuSample, FsSample, InterfaceSample, IoSample, MemorySample,
+        NetworkSample, NodeSample, PodSample, StatsSample, SwapSample, UsageSample,
+    },
 };
 
 /// Renders the summary of the node of that name.
@@ -23,10 +26,8 @@ pub fn summary(sample: &StatsSample, node_name: &str) -> String {
 
 fn node<'a>(sample: &'a NodeSample, name: &'a str) -> wire::Node<'a> {
     let disks = (sample.image_fs.as_ref(), sample.container_fs.as_ref());
-    let pods = sample
-        .pods
-        .as_ref()
-        .map(|usage| system_container("pods", usage));
+    let pods = sample.pods.as_ref();
+    let pods = pods.map(|read| system_container("pods", &from_cgroup::usage(&read.stats, read.at)));
     wire::Node {
         node_name: name,
         start_time: sample.booted_at.map(time),

@@ -4,9 +4,10 @@ use std::{path::PathBuf, sync::Arc};
 
 use jiff::Timestamp;
 use rubelet_api::{pod::Pod, status::ContainerState};
-use rubelet_cgroup_plan::CgroupPath;
-use rubelet_node_plan::CgroupTree;
+use rubelet_cgroup_plan::{CgroupPath, cpu};
 use rubelet_node_state::pod_board::PodEntry;
+
+use crate::{collector::StatsSettings, sample::CpuSpec};
 
 /// A pod to measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub(crate) struct ContainerTarget {
     pub(crate) started_at: Timestamp,
     /// The directory of its log files.
     pub(crate) logs: PathBuf,
+    pub(crate) image: Arc<str>,
+    pub(crate) cpu_spec: CpuSpec,
 }
 
 /// The directory of the log files of a container of a pod.
@@ -36,12 +39,11 @@ pub type LogDirectory = Arc<dyn Fn(&Pod, &str) -> PathBuf + Send + Sync>;
 /// The pods to measure, ordered by namespace, name and UID.
 pub(crate) fn targets<'a>(
     entries: impl IntoIterator<Item = &'a PodEntry>,
-    trees: &[CgroupTree],
-    logs: &LogDirectory,
+    settings: &StatsSettings,
 ) -> Vec<PodTarget> {
     let found = entries
         .into_iter()
-        .filter_map(|entry| target(entry, trees, logs));
+        .filter_map(|entry| target(entry, settings));
     let mut all: Vec<PodTarget> = found.collect();
     all.sort_unstable_by(|one, other| {
         (&one.namespace, &one.name, &one.uid).cmp(&(&other.namespace, &other.name, &other.uid))
@@ -49,7 +51,7 @@ pub(crate) fn targets<'a>(
     all
 }
 
-fn target(entry: &PodEntry, trees: &[CgroupTree], logs: &LogDirectory) -> Option<PodTarget> {
+fn target(entry: &PodEntry, settings: &StatsSettings) -> Option<PodTarget> {
     let containers: Vec<_> = entry
         .status
         .all_containers()
@@ -59,14 +61,19 @@ fn target(entry: &PodEntry, trees: &[CgroupTree], logs: &LogDirectory) -> Option
                     name: (*status.name).into(),
                     id: (*status.container_id).into(),
                     started_at,
-                    logs: logs(&entry.pod, &status.name),
+                    logs: (settings.log_directory)(&entry.pod, &status.name),
+                    image: (*status.image).into(),
+                    cpu_spec: cpu_spec(&entry.pod, &status.name, settings.cpu_period_us),
                 })
             }
             _ => None,
         })
         .collect();
     let pod = &entry.pod;
-    let cgroups = trees.iter().map(|tree| tree.pod(pod.spec.qos, &pod.uid));
+    let cgroups = settings
+        .trees
+        .iter()
+        .map(|tree| tree.pod(pod.spec.qos, &pod.uid));
     (!containers.is_empty()).then(|| PodTarget {
         namespace: Arc::clone(&pod.name.namespace),
         name: Arc::clone(&pod.name.name),
@@ -76,6 +83,24 @@ fn target(entry: &PodEntry, trees: &[CgroupTree], logs: &LogDirectory) -> Option
         cgroups: cgroups.flatten().collect(),
         containers,
     })
+}
+
+/// What the runtime was told of a container's processors.
+fn cpu_spec(pod: &Pod, container: &str, period_us: Option<u64>) -> CpuSpec {
+    let container = pod.spec.container(container);
+    let resources = container.map(|container| &container.resources);
+    let limit = resources
+        .and_then(|of| of.limits.cpu)
+        .filter(|limit| *limit > 0);
+    let request = resources.and_then(|of| of.requests.cpu).or(limit);
+    CpuSpec {
+        shares: cpu::shares(request.unwrap_or(0)),
+        quota_us: limit
+            .zip(period_us)
+            .map(|(limit, period)| cpu::quota_us(limit, period)),
+        // The kernel's default.
+        period_us: period_us.unwrap_or(100_000),
+    }
 }
 
 /// Whether `name`, of a cgroup of a pod, is that of the container `id`: runtimes name directories

@@ -48,11 +48,6 @@ const OTHER: &[(&str, ParityVerdict, &str)] = &[
         "a resize gets the condition PodResizePending with the reason Infeasible",
     ),
     (
-        "KubeletPSI",
-        NotYet,
-        "the embedded runtime measures it; no endpoint serves it",
-    ),
-    (
         "KubeletPodResourcesDynamicResources",
         NotYet,
         "the pod resources API is not served",
@@ -119,6 +114,7 @@ const SAME: &[&str] = &[
     "KubeletCrashLoopBackOffMax",
     "KubeletEnsureSecretPulledImages",
     "KubeletFineGrainedAuthz",
+    "KubeletPSI",
     "KubeletServiceAccountTokenForCredentialProviders",
     "NodeDeclaredFeatures",
     "NodeSwap",

@@ -23,7 +23,7 @@ const PATHS: &[(&str, &str, u16)] = &[
     ("GET", "/runningpods/", 200),
     ("GET", "/metrics", 200),
     ("GET", "/metrics/probes", 200),
-    ("GET", "/metrics/cadvisor", 501),
+    ("GET", "/metrics/cadvisor", 200),
     ("GET", "/metrics/resource", 200),
     ("GET", "/metrics/slis", 501),
     ("GET", "/configz", 200),

@@ -1,6 +1,6 @@
 //! From the configuration to the statistics of the node.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use rubelet_cgroup_plan::CgroupDriver;
@@ -33,6 +33,10 @@ pub(super) fn parts(
         machine: "/".into(),
         root: flags.root_dir().into(),
         logs: resolved.config.pod_logs_dir.clone().into(),
+        cpu_period_us: resolved
+            .config
+            .cpu_cfs_quota
+            .then(|| micros(resolved.config.cpu_cfs_quota_period)),
         log_directory: Arc::new(move |pod, container| {
             // All logs of a container are in one directory.
             let mut path = host.log_path(pod, container, 0);
@@ -44,6 +48,10 @@ pub(super) fn parts(
         collector: Arc::new(collector),
         max_age: flags.housekeeping_interval(),
     })
+}
+
+fn micros(period: Duration) -> u64 {
+    u64::try_from(period.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// The names that cgroups of pods may have: the runtime decides on the driver. Without

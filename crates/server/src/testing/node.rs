@@ -166,6 +166,7 @@ impl NodeView for FakeNode {
     async fn stats(&self, request: StatsRequest) -> String {
         match request.document {
             StatsDocument::ResourceMetrics => "# TYPE b gauge\nb 1\n".to_owned(),
+            StatsDocument::CadvisorMetrics => "# TYPE c gauge\nc 1\n".to_owned(),
             StatsDocument::Summary {
                 only_cpu_and_memory,
             } => {

@@ -6,7 +6,7 @@ use rubelet_host::cgroup::{CgroupStats, CpuStats, MemoryStats};
 use super::*;
 use crate::{
     from_cri::{ContainerUsage, LayerUsage, PodUsage},
-    sample::{CpuSample, MemorySample},
+    sample::{CpuSample, CpuSpec, MemorySample},
     target::ContainerTarget,
 };
 
@@ -28,13 +28,16 @@ fn target(containers: &[&str]) -> PodTarget {
                 id: (*id).into(),
                 started_at: at(1),
                 logs: "/logs".into(),
+                image: "app".into(),
+                cpu_spec: CpuSpec::default(),
             })
             .collect(),
     }
 }
 
-fn cgroup(seconds: i64, usage_ns: u64) -> CgroupReading {
-    CgroupReading {
+fn cgroup(seconds: i64, usage_ns: u64) -> Arc<CgroupSample> {
+    Arc::new(CgroupSample {
+        path: "/kubepods/podu1".into(),
         at: at(seconds),
         stats: CgroupStats {
             cpu: Some(CpuStats {
@@ -44,7 +47,7 @@ fn cgroup(seconds: i64, usage_ns: u64) -> CgroupReading {
             memory: Some(MemoryStats::default()),
             ..CgroupStats::default()
         },
-    }
+    })
 }
 
 fn runtime(usage_ns: u64) -> UsageSample {
@@ -113,7 +116,7 @@ fn the_runtime_is_needed_where_a_cgroup_has_not_all_numbers() {
     cgroups.containers.insert("c1".into(), cgroup(0, 1));
     assert!(cgroups_suffice(&targets, &cgroups));
     let container = cgroups.containers.get_mut("c1").unwrap();
-    container.stats.memory = None;
+    Arc::make_mut(container).stats.memory = None;
     assert!(!cgroups_suffice(&targets, &cgroups));
 }
 

@@ -13,7 +13,7 @@ use crate::{
     assemble::{self, Readings, UsageSource},
     cgroups::{self, CgroupReadings},
     disks::{self, DiskReadings, RuntimeDisks},
-    filesystem, from_cgroup,
+    filesystem,
     from_cri::RuntimeUsage,
     in_flight::InFlight,
     node,
@@ -94,8 +94,8 @@ impl StatsSources {
             &mut problems,
         );
         (node.image_fs, node.container_fs) = (disks.image, disks.container.or(disks.image));
-        let kubepods = cgroups.kubepods.as_ref();
-        node.pods = kubepods.map(|read| from_cgroup::usage(&read.stats, read.at));
+        node.pods.clone_from(&cgroups.kubepods);
+        node.layers_device = disks.device;
         let readings = Readings {
             cgroups,
             runtime: value("the container runtime", runtime, &mut problems),

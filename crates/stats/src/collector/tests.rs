@@ -130,6 +130,7 @@ impl TestNode {
             machine: root.path().to_owned(),
             root: root.path().to_owned(),
             logs: root.path().join("logs"),
+            cpu_period_us: Some(100_000),
             log_directory: {
                 let logs = root.path().join("logs");
                 Arc::new(move |_, container| logs.join(container))
@@ -327,8 +328,8 @@ async fn disks_and_networks_are_read_when_they_are_requested() {
     let container = &sample.pods[0].containers[0];
     assert_eq!(container.logs.unwrap().used, Some(5));
     assert_eq!(container.rootfs.unwrap().used, Some(9));
-    let pods = sample.node.pods.unwrap();
-    assert_eq!(pods.cpu.unwrap().usage_ns, 30_000);
+    let pods = sample.node.pods.as_ref().unwrap();
+    assert_eq!(pods.stats.cpu.unwrap().usage_ns, 30_000);
     assert_eq!(sample.node.image_fs.unwrap().used, Some(5));
     assert!(sample.node.fs.unwrap().capacity > Some(0));
     let network = sample.node.network.as_ref().unwrap();

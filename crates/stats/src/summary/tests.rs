@@ -1,7 +1,11 @@
 //! Tests of `summary`.
 
+use std::sync::Arc;
+
+use rubelet_host::cgroup::{CgroupStats, CpuStats};
+
 use super::*;
-use crate::sample::ProcessSample;
+use crate::sample::{CgroupSample, ProcessSample};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_772_366_400 + second).unwrap()
@@ -93,10 +97,18 @@ fn the_fields_are_those_of_the_kubelet() {
             fs,
             image_fs: fs,
             container_fs: fs,
-            pods: Some(UsageSample {
-                cpu,
-                ..UsageSample::default()
-            }),
+            pods: Some(Arc::new(CgroupSample {
+                path: "/kubepods".into(),
+                at: at(2),
+                stats: CgroupStats {
+                    cpu: Some(CpuStats {
+                        usage_ns: 90,
+                        ..CpuStats::default()
+                    }),
+                    ..CgroupStats::default()
+                },
+            })),
+            ..NodeSample::default()
         },
         pods: vec![PodSample {
             namespace: "default".into(),
@@ -119,9 +131,11 @@ fn the_fields_are_those_of_the_kubelet() {
                 io,
                 rootfs: fs,
                 logs: fs,
+                ..ContainerSample::default()
             }],
+            ..PodSample::default()
         }],
-        problems: Vec::new(),
+        ..StatsSample::default()
     };
     let text = summary(&sample, "n1");
     let found: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -160,6 +160,7 @@ impl TestView {
             root: "/".into(),
             logs: directory.path().to_owned(),
             log_directory: Arc::new(|_, container| container.into()),
+            cpu_period_us: None,
         });
         let stats = StatsParts {
             collector: Arc::new(stats),
