@@ -79,7 +79,9 @@ pub(super) async fn run(
 }
 
 async fn ask(agent: &Agent) -> Result<Value, CallError> {
-    let answer = agent.get(&Url::new("/stats/summary").with("only_cpu_and_memory", "true")).await;
+    let answer = agent
+        .get(&Url::new("/stats/summary").with("only_cpu_and_memory", "true"))
+        .await;
     answer.map_err(|error| match error {
         CallError::Refused(code @ StatusCode::NOT_FOUND, _) => CallError::Refused(
             code,

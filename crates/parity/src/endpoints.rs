@@ -18,7 +18,10 @@ pub const ENDPOINTS: &[ParityRow] = &[
     same("GET /metrics/cadvisor"),
     same("GET /metrics/resource"),
     differs("GET /metrics/slis", "501; /healthz and /metrics say it"),
-    not_yet("GET /stats/summary", "all but volumes, ephemeral storage and system containers other than pods"),
+    not_yet(
+        "GET /stats/summary",
+        "all but volumes, ephemeral storage and system containers other than pods",
+    ),
     same("GET /containerLogs/{}/{}/{}"),
     same("GET /configz"),
     same("GET /exec/{}/{}/{}"),

@@ -98,8 +98,8 @@ fn container(sample: &ContainerSample) -> wire::Container<'_> {
     }
 }
 
-fn cpu(sample: &CpuSample) -> wire::Cpu {
-    wire::Cpu {
+fn cpu(sample: &CpuSample) -> wire::CpuStats {
+    wire::CpuStats {
         time: time(sample.at),
         usage_nano_cores: sample.nano_cores,
         usage_core_nano_seconds: sample.usage_ns,
@@ -107,8 +107,8 @@ fn cpu(sample: &CpuSample) -> wire::Cpu {
     }
 }
 
-fn memory(sample: &MemorySample) -> wire::Memory {
-    wire::Memory {
+fn memory(sample: &MemorySample) -> wire::MemoryStats {
+    wire::MemoryStats {
         time: time(sample.at),
         available_bytes: sample.available,
         usage_bytes: sample.usage,

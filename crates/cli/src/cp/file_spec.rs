@@ -81,7 +81,7 @@ mod tests {
             match (FileSpec::parse(text), expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected),
                 (Err(CommandError::Usage(told)), Err(part)) => {
-                    assert!(told.contains(part), "{told}")
+                    assert!(told.contains(part), "{told}");
                 }
                 (found, _) => panic!("{text}: {found:?}"),
             }

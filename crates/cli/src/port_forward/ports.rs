@@ -134,7 +134,7 @@ mod tests {
                     assert_eq!(pair, PortPair { local, remote }, "{word}");
                 }
                 (Err(CommandError::Usage(told)), Err(part)) => {
-                    assert!(told.contains(part), "{told}")
+                    assert!(told.contains(part), "{told}");
                 }
                 (Err(CommandError::Error(told)), Err(part)) => {
                     assert!(told.to_string().contains(part), "{told}");

@@ -43,11 +43,13 @@ impl FileSystemLayout {
             return &[];
         }
         match (self, place(signal)) {
-            (Self::Single, _) | (Self::ImageFileSystem, Place::Images | Place::Layers) => BOTH,
+            (Self::Single, _) | (Self::ImageFileSystem, DiskPlace::Images | DiskPlace::Layers) => {
+                BOTH
+            }
             // Only volumes and logs are there.
-            (Self::ImageFileSystem, Place::Node) => &[],
-            (Self::SplitImageFileSystem, Place::Images) => &[NodeReclaim::UnusedImages],
-            (Self::SplitImageFileSystem, Place::Node | Place::Layers) => {
+            (Self::ImageFileSystem, DiskPlace::Node) => &[],
+            (Self::SplitImageFileSystem, DiskPlace::Images) => &[NodeReclaim::UnusedImages],
+            (Self::SplitImageFileSystem, DiskPlace::Node | DiskPlace::Layers) => {
                 &[NodeReclaim::DeadContainers]
             }
         }
@@ -56,13 +58,12 @@ impl FileSystemLayout {
     /// The usage by which pods are ranked for a shortage (kubelet: `buildSignalToRankFunc`).
     pub(crate) fn disk_parts(self, signal: EvictionSignal) -> DiskParts {
         let (writable_layers, logs_and_volumes) = match (self, place(signal)) {
-            (Self::Single, _) | (Self::SplitImageFileSystem, Place::Node | Place::Layers) => {
-                (true, true)
-            }
-            (Self::ImageFileSystem, Place::Node) => (false, true),
-            (Self::ImageFileSystem, Place::Images | Place::Layers) => (true, false),
+            (Self::Single, _)
+            | (Self::SplitImageFileSystem, DiskPlace::Node | DiskPlace::Layers) => (true, true),
+            (Self::ImageFileSystem, DiskPlace::Node) => (false, true),
+            (Self::ImageFileSystem, DiskPlace::Images | DiskPlace::Layers) => (true, false),
             // No pod writes there.
-            (Self::SplitImageFileSystem, Place::Images) => (false, false),
+            (Self::SplitImageFileSystem, DiskPlace::Images) => (false, false),
         };
         DiskParts {
             writable_layers,
@@ -73,7 +74,7 @@ impl FileSystemLayout {
 
 /// The file system of a signal.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum DiskPlace {
     Node,
     Images,
     Layers,
@@ -86,12 +87,12 @@ fn is_disk(signal: EvictionSignal) -> bool {
     )
 }
 
-fn place(signal: EvictionSignal) -> Place {
+fn place(signal: EvictionSignal) -> DiskPlace {
     match signal {
-        EvictionSignal::ImagefsAvailable | EvictionSignal::ImagefsInodesFree => Place::Images,
+        EvictionSignal::ImagefsAvailable | EvictionSignal::ImagefsInodesFree => DiskPlace::Images,
         EvictionSignal::ContainerfsAvailable | EvictionSignal::ContainerfsInodesFree => {
-            Place::Layers
+            DiskPlace::Layers
         }
-        _ => Place::Node,
+        _ => DiskPlace::Node,
     }
 }

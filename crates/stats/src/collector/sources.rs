@@ -25,7 +25,7 @@ use crate::{
 pub(super) const PATIENCE: Duration = Duration::from_secs(4);
 
 /// A value, or why there is none, for an operator.
-type Answer<T> = Result<T, String>;
+type SourceAnswer<T> = Result<T, String>;
 
 /// The file system of the logs, and bytes and inodes of log files by container.
 type LogReadings = (Option<FsSample>, HashMap<Arc<str>, (u64, u64)>);
@@ -33,12 +33,12 @@ type LogReadings = (Option<FsSample>, HashMap<Arc<str>, (u64, u64)>);
 /// The sources, and the calls in flight.
 #[derive(Default)]
 pub(super) struct StatsSources {
-    node: InFlight<Answer<NodeSample>>,
-    cgroups: InFlight<Answer<CgroupReadings>>,
-    runtime: InFlight<Answer<RuntimeUsage>>,
-    runtime_disks: InFlight<Answer<RuntimeDisks>>,
-    root: InFlight<Answer<Option<FsSample>>>,
-    logs: InFlight<Answer<LogReadings>>,
+    node: InFlight<SourceAnswer<NodeSample>>,
+    cgroups: InFlight<SourceAnswer<CgroupReadings>>,
+    runtime: InFlight<SourceAnswer<RuntimeUsage>>,
+    runtime_disks: InFlight<SourceAnswer<RuntimeDisks>>,
+    root: InFlight<SourceAnswer<Option<FsSample>>>,
+    logs: InFlight<SourceAnswer<LogReadings>>,
 }
 
 /// What was read.
@@ -124,7 +124,7 @@ async fn when<T>(needed: bool, call: impl Future<Output = Option<T>>) -> Option<
 /// The value of a call; nothing where there was none.
 fn value<T: Default>(
     source: &str,
-    answer: Option<Option<Answer<T>>>,
+    answer: Option<Option<SourceAnswer<T>>>,
     problems: &mut Vec<String>,
 ) -> T {
     match answer {
@@ -136,7 +136,7 @@ fn value<T: Default>(
     T::default()
 }
 
-type Call<T> = tokio::task::JoinHandle<Answer<T>>;
+type Call<T> = tokio::task::JoinHandle<SourceAnswer<T>>;
 
 fn read_node(settings: &StatsSettings) -> Call<NodeSample> {
     let (machine, now) = (settings.machine.clone(), settings.clock.now());
@@ -178,7 +178,7 @@ fn read_logs(settings: &StatsSettings, targets: &Arc<[PodTarget]>) -> Call<LogRe
     })
 }
 
-fn file_system(path: &Path, clock: &Clock) -> Answer<FsSample> {
+fn file_system(path: &Path, clock: &Clock) -> SourceAnswer<FsSample> {
     let found = filesystem::read(path, clock.now());
     found.map_err(|error| format!("{}: {}", path.display(), error_text(&error)))
 }
@@ -194,7 +194,7 @@ fn read_runtime(settings: &StatsSettings) -> Call<RuntimeUsage> {
 }
 
 /// A runtime that has no such numbers is not a problem: those of the kernel are all that exist.
-fn unless_unimplemented<T: Default>(answer: Result<T, CriError>) -> Answer<T> {
+fn unless_unimplemented<T: Default>(answer: Result<T, CriError>) -> SourceAnswer<T> {
     match answer {
         Ok(value) => Ok(value),
         Err(error) if error.is_unimplemented() => Ok(T::default()),

@@ -15,9 +15,9 @@ pub(super) struct Node<'a> {
     /// `null` if it is unknown.
     pub(super) start_time: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cpu: Option<Cpu>,
+    pub(super) cpu: Option<CpuStats>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) memory: Option<Memory>,
+    pub(super) memory: Option<MemoryStats>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) swap: Option<Swap>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,9 +57,9 @@ pub(super) struct Pod<'a> {
     pub(super) start_time: String,
     pub(super) containers: Vec<Container<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cpu: Option<Cpu>,
+    pub(super) cpu: Option<CpuStats>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) memory: Option<Memory>,
+    pub(super) memory: Option<MemoryStats>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) swap: Option<Swap>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,9 +89,9 @@ pub(super) struct Container<'a> {
     /// `null` if it is unknown.
     pub(super) start_time: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cpu: Option<Cpu>,
+    pub(super) cpu: Option<CpuStats>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) memory: Option<Memory>,
+    pub(super) memory: Option<MemoryStats>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) swap: Option<Swap>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ pub(super) struct Container<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Cpu {
+pub(super) struct CpuStats {
     pub(super) time: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) usage_nano_cores: Option<u64>,
@@ -115,7 +115,7 @@ pub(super) struct Cpu {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Memory {
+pub(super) struct MemoryStats {
     pub(super) time: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) available_bytes: Option<u64>,

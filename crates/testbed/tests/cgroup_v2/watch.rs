@@ -30,7 +30,7 @@ impl Pods {
         format!("sleep 0.1; tail -c +{} /run/pods", self.read + 1)
     }
 
-    /// Takes over what that command printed.
+    /// Applies what that command printed.
     pub(crate) fn add(&mut self, text: &str) -> Result<()> {
         self.read += text.len();
         self.partial.push_str(text);
