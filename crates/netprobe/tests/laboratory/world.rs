@@ -202,7 +202,9 @@ pub(crate) fn link(left: &End<'_>, right: &End<'_>, mtu: u32) {
     }
     // The first end has a carrier since the second is up. The kernel activates it in the background,
     // at times a second later, and until then loses what is sent by it.
-    left.node.inside(|| until_running(left.name));
+    for end in [left, right] {
+        end.node.inside(|| until_running(end.name));
+    }
 }
 
 /// Waits until an interface passes frames.

@@ -228,7 +228,8 @@ pub(crate) async fn a_client_that_goes_away_kills_nothing_and_leaves_nothing(fix
             .await
             .unwrap(),
     );
-    wait_for("no descriptors are left", async || descriptors() == before).await;
+    // Those of the first command may have been open still.
+    wait_for("no descriptors are left", async || descriptors() <= before).await;
     wait_for("commands without input or terminal end", async || {
         processes(&runtime, &container, "[s]leep 600\\|[ ]cat$").await == 0
     })
