@@ -1,7 +1,5 @@
 //! From thousandths of a core to shares, weights and quotas.
 
-use crate::{CpuQuota, CpuShare};
-
 /// The kernel's minimum, for pods without a request.
 pub const MIN_SHARES: u64 = 2;
 /// The kernel's maximum.
@@ -11,6 +9,24 @@ const MIN_QUOTA_US: u64 = 1_000;
 const SECOND_US: u64 = 1_000_000;
 /// A percent of a CPU, in each second.
 const PERCENT_US: u64 = 10_000;
+
+/// One CPU share in the units of both cgroup versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuShare {
+    /// `cpu.shares` of version 1: 2 to 262144, 1024 for a core.
+    pub shares: u64,
+    /// `cpu.weight` of version 2: 1 to 10000.
+    pub weight: u64,
+}
+
+/// CPU time per period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuQuota {
+    /// Microseconds of CPU time in each period; `None` removes the limit.
+    pub quota_us: Option<u64>,
+    /// Length of the period in microseconds.
+    pub period_us: u64,
+}
 
 /// `cpu.shares` for a request in thousandths of a core: 1024 for a core, at least 2, at most
 /// 262144.

@@ -28,8 +28,9 @@ mod path;
 pub mod runtime_cgroup;
 mod values;
 
+pub use cpu::{CpuQuota, CpuShare};
 pub use driver::CgroupDriver;
 pub use layout::CgroupLayout;
 pub use path::{CgroupPath, CgroupPathError};
 pub use runtime_cgroup::{CgroupParentError, ContainerCgroup, SystemdScope};
-pub use values::{CgroupValues, CpuQuota, CpuShare, HugepageLimit, page_size_name};
+pub use values::{CgroupValues, HugepageLimit, page_size_name};

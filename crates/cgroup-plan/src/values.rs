@@ -1,6 +1,6 @@
 //! The limits of a cgroup. A field that is `None` or empty is not written.
 
-use crate::cpu;
+use crate::cpu::{self, CpuQuota, CpuShare};
 
 /// The values of one cgroup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,24 +42,6 @@ impl CgroupValues {
             ..self
         }
     }
-}
-
-/// One CPU share in the units of both cgroup versions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CpuShare {
-    /// `cpu.shares` of version 1: 2 to 262144, 1024 for a core.
-    pub shares: u64,
-    /// `cpu.weight` of version 2: 1 to 10000.
-    pub weight: u64,
-}
-
-/// CPU time per period.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CpuQuota {
-    /// Microseconds of CPU time in each period; `None` removes the limit.
-    pub quota_us: Option<u64>,
-    /// Length of the period in microseconds.
-    pub period_us: u64,
 }
 
 /// A limit for one size of huge pages.

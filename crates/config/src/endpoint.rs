@@ -1,9 +1,6 @@
 //! The runtime that an empty `containerRuntimeEndpoint` selects. Pure.
 
-use crate::{KubeletConfiguration, Resolved};
-
-/// Value that selects the embedded runtime even if an empty endpoint would select another one.
-pub const EMBEDDED: &str = "embedded";
+use crate::{EMBEDDED, KubeletConfiguration, Resolved};
 
 /// The kubelet's default (`SetDefaults_KubeletConfiguration` in
 /// `pkg/kubelet/apis/config/v1beta1/defaults.go` of Kubernetes 1.36).

@@ -27,6 +27,7 @@
 
 mod credential_providers;
 mod defaults;
+mod embedded;
 mod endpoint;
 mod entries;
 mod error;
@@ -51,7 +52,8 @@ pub use credential_providers::{
     CredentialProvider, CredentialProvidersError, TokenAttributes, TokenCacheType,
     merge_credential_providers, parse_credential_providers,
 };
-pub use endpoint::{EMBEDDED, Invocation, KUBELET_DEFAULT_ENDPOINT};
+pub use embedded::EMBEDDED;
+pub use endpoint::{Invocation, KUBELET_DEFAULT_ENDPOINT};
 pub use error::ConfigError;
 pub use fields::*;
 pub use flags::{Flag, FlagError, FlagKind, Flags, Role, all_flags, parse_flags};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::step::reason;
+use crate::step::{StepError, reason};
 
 /// Why no process was started.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +19,12 @@ pub enum LaunchError {
         #[source]
         source: io::Error,
     },
+}
+
+impl From<StepError> for LaunchError {
+    fn from(failure: StepError) -> Self {
+        Self::Refused(failure.0)
+    }
 }
 
 impl LaunchError {

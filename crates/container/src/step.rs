@@ -15,12 +15,6 @@ impl StepError {
     }
 }
 
-impl From<StepError> for crate::LaunchError {
-    fn from(failure: StepError) -> Self {
-        Self::Refused(failure.0)
-    }
-}
-
 /// Adds the failed step to an error.
 pub(crate) trait Step<T> {
     /// Prefixes the kernel's error with `text`.

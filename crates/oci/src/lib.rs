@@ -22,9 +22,9 @@ mod seccomp;
 mod spec;
 
 pub use capability::CAPABILITIES;
-pub use linux::{Device, DeviceKind, IdMapping, IdMappings, Linux, Namespace, NamespaceKind};
+pub use linux::{Device, IdMapping, IdMappings, Linux, Namespace, NamespaceKind};
 pub use process::{Capabilities, ConsoleSize, Process, Rlimit, User};
-pub use resources::{Cpu, DeviceRule, HugepageLimit, LinuxResources, Memory, Pids};
+pub use resources::{Cpu, DeviceKind, DeviceRule, HugepageLimit, LinuxResources, Memory, Pids};
 pub use seccomp::{Action, Architecture, ArgRule, Operator, Seccomp, SyscallRule};
 pub use spec::{LOWER_DIR, Mount, NO_SYMLINKS, Root, SUB_PATH, Spec};
 

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LinuxResources, Seccomp, nullable::nullable};
+use crate::{DeviceKind, LinuxResources, Seccomp, nullable::nullable};
 
 /// `linux` of `config.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,21 +140,4 @@ pub struct Device {
     /// Group inside; `None` is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
-}
-
-/// Kinds of device nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum DeviceKind {
-    /// A character device.
-    #[serde(rename = "c", alias = "u")]
-    Char,
-    /// A block device.
-    #[serde(rename = "b")]
-    Block,
-    /// A named pipe.
-    #[serde(rename = "p")]
-    Fifo,
-    /// Every device: in rules of the devices cgroup only.
-    #[serde(rename = "a")]
-    All,
 }

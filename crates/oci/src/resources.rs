@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DeviceKind, nullable::nullable};
+use crate::nullable::nullable;
 
 /// `linux.resources`, in the units of cgroup version 1; the writer converts them for version 2.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +50,23 @@ pub struct DeviceRule {
     /// Letters of `r` (read), `w` (write), `m` (make the node).
     #[serde(default)]
     pub access: String,
+}
+
+/// Kinds of device nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum DeviceKind {
+    /// A character device.
+    #[serde(rename = "c", alias = "u")]
+    Char,
+    /// A block device.
+    #[serde(rename = "b")]
+    Block,
+    /// A named pipe.
+    #[serde(rename = "p")]
+    Fifo,
+    /// Every device: in rules of the devices cgroup only.
+    #[serde(rename = "a")]
+    All,
 }
 
 fn any() -> DeviceKind {

@@ -13,9 +13,9 @@ use rustls::{
     client::Resumption,
     pki_types::{IpAddr, ServerName},
 };
-use tokio_rustls::TlsConnector;
+use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use crate::{report::ProbeFailure, socket::Socket, stream::Stream};
+use crate::{report::ProbeFailure, socket::Socket};
 
 /// The name of HTTP/2 in a TLS handshake.
 pub(crate) const HTTP2: &[u8] = b"h2";
@@ -32,14 +32,18 @@ impl Tls {
     ///
     /// # Errors
     /// The peer does not support TLS, or rejects the handshake.
-    pub(crate) async fn secure(&self, socket: Socket, host: &str) -> Result<Stream, ProbeFailure> {
+    pub(crate) async fn secure(
+        &self,
+        socket: Socket,
+        host: &str,
+    ) -> Result<Box<TlsStream<Socket>>, ProbeFailure> {
         let config = self.0.get_or_init(config);
         // A name that is not valid in SNI is omitted, like an address.
         let name = ServerName::try_from(host.to_owned())
             .unwrap_or_else(|_| ServerName::IpAddress(IpAddr::from(socket.remote().ip())));
         let connect = TlsConnector::from(Arc::clone(config)).connect(name, socket);
         match connect.into_fallible().await {
-            Ok(stream) => Ok(Stream::Secure(Box::new(stream))),
+            Ok(stream) => Ok(Box::new(stream)),
             Err((error, socket)) => {
                 Err(ProbeFailure::failed(refusal(&error, socket.first_bytes())))
             }

@@ -4,6 +4,7 @@
 mod identity;
 mod interpret;
 mod manifest;
+mod manifest_events;
 mod report;
 
 use std::{
@@ -202,7 +203,7 @@ impl SourceState {
                     .as_ref()
                     .map(|read_failure| read_failure.problem.reason);
                 if before != Some(problem.reason) {
-                    events.push(report::failed(&origin, &[&problem], None, None));
+                    events.push(manifest_events::failed(&origin, &[&problem], None, None));
                 }
                 record.read_failure = Some(ReadFailure { origin, problem });
             }
@@ -215,7 +216,7 @@ impl SourceState {
                     return Changes::default();
                 };
                 if let Some(read_failure) = record.read_failure.take() {
-                    events.push(report::recovered(&read_failure.origin));
+                    events.push(manifest_events::recovered(&read_failure.origin));
                 }
                 let mut before = std::mem::take(&mut record.manifests);
                 for (origin, content) in manifests {

@@ -83,7 +83,7 @@ impl<'a> RedirectChain<'a> {
         }
         let socket = dial(&url.host, url.port, deadline).await?;
         let stream = if url.is_https() {
-            self.tls.secure(socket, &url.host).await?
+            Stream::Secure(self.tls.secure(socket, &url.host).await?)
         } else {
             Stream::Plain(socket)
         };

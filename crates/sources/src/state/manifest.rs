@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use rubelet_api::pod::{Pod, PodSource};
 use rubelet_base::{PodName, PodUid};
 
-use super::{ManifestKey, interpret::ParsedManifest, report};
+use super::{ManifestKey, interpret::ParsedManifest, manifest_events};
 use crate::status::{ManifestEvent, Problem, Reason};
 
 /// A pod that a manifest defines.
@@ -172,11 +172,11 @@ impl Manifest {
             .into_iter()
             .map(|(pod, problems)| {
                 let desired = pod.and_then(&find);
-                report::failed(origin, &problems, pod, desired)
+                manifest_events::failed(origin, &problems, pod, desired)
             })
             .collect();
         if now.is_empty() && !self.raised.is_empty() {
-            events.push(report::recovered(origin));
+            events.push(manifest_events::recovered(origin));
         }
         self.raised = now;
         events
