@@ -20,6 +20,7 @@ mod cached_object;
 mod classes;
 mod files;
 mod maintenance;
+mod object_content;
 mod object_key;
 mod object_refs;
 mod read;
@@ -49,11 +50,11 @@ use rubelet_base::{ErrorChain, PodUid};
 use rubelet_kube::Client;
 use rubelet_node_state::{
     clock::Clock,
-    host_error::{HostError, HostWarning},
+    host_error::{FAILED_SANDBOX, HostError, HostWarning},
     keyring::{Keyring, PullLogin},
     objects::{
-        CONFIG_ERROR, FAILED_MOUNT, FAILED_SANDBOX, ObjectRefs, ObjectSource, ServiceAccount,
-        ServiceAccountError, ServiceAccounts,
+        CONFIG_ERROR, FAILED_MOUNT, ObjectRefs, ObjectSource, ServiceAccount, ServiceAccountError,
+        ServiceAccounts,
     },
 };
 use tokio::sync::watch;
@@ -62,8 +63,8 @@ use tracing::warn;
 pub use self::at_rest::SecretsAtRest;
 use self::{
     api::ObjectsApi,
-    cached_object::Content,
     files::{FileKey, Files},
+    object_content::Content,
     object_key::ObjectKey,
     read_error::ObjectReadError,
     shared::ObjectsInner,

@@ -17,10 +17,10 @@ use rubelet_node_state::{
 use rubelet_pleg::{PlegHandle, PlegSettings, PlegTask, RuntimePod, processes::Processes};
 use rubelet_pod_plan::PlanSettings;
 use rubelet_probes::{NetProbe, ProberHandle, ProberTask};
-use rubelet_sources::desired::Desired;
 use tokio::{sync::watch, task::JoinSet, time::timeout};
 
 use crate::{
+    PodSources,
     drain::Drain,
     host_ports::HostPorts,
     image_collection::{ImageCollection, ImageCollectionSettings},
@@ -33,9 +33,6 @@ use crate::{
     releases::Releases,
     runtime_watch::watch_runtime,
 };
-
-/// Desired pods of each source, level-triggered.
-pub type PodSources = Vec<watch::Receiver<Arc<Desired>>>;
 
 /// Longest wait for container starts in progress when the agent stops.
 const DRAIN: Duration = Duration::from_secs(10);

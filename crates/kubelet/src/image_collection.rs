@@ -31,7 +31,7 @@ use tokio::{
 use tracing::{debug, info, warn};
 
 use self::in_use::{ImageNames, sandbox_image};
-use crate::agent::PodSources;
+use crate::PodSources;
 
 /// Time between two checks of the disk.
 const LOOK: Duration = Duration::from_secs(10);

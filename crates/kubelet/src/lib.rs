@@ -56,12 +56,15 @@ mod host_ports;
 pub mod image_collection;
 pub mod log_rotation;
 pub mod pod_host;
+mod pod_sources;
 mod pod_task;
 mod pods;
 mod quarantine;
 pub mod records;
 mod releases;
 pub mod runtime_watch;
+
+pub use pod_sources::PodSources;
 
 #[cfg(test)]
 mod tests;

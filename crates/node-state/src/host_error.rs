@@ -4,7 +4,14 @@ use std::error::Error;
 
 use rubelet_base::ErrorChain;
 
-use crate::objects::{FAILED_SANDBOX, failed_sandbox};
+/// Reason of the event for a sandbox that can't be created.
+pub const FAILED_SANDBOX: &str = "FailedCreatePodSandBox";
+
+/// The message of that event.
+#[must_use]
+pub fn failed_sandbox(why: &str) -> String {
+    format!("Failed to create pod sandbox: {why}")
+}
 
 /// A failed operation on the host for a pod.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -14,7 +14,7 @@ use rubelet_base::PodUid;
 use tokio::sync::watch;
 
 use crate::{
-    host_error::{HostError, HostWarning},
+    host_error::{FAILED_SANDBOX, HostError, HostWarning},
     keyring::PullLogin,
 };
 
@@ -22,15 +22,6 @@ use crate::{
 pub const FAILED_MOUNT: &str = "FailedMount";
 /// Waiting reason of a container whose configuration can't be generated.
 pub const CONFIG_ERROR: &str = "CreateContainerConfigError";
-/// Reason of the event for a sandbox that can't be created.
-pub const FAILED_SANDBOX: &str = "FailedCreatePodSandBox";
-
-/// The message of that event.
-#[must_use]
-pub fn failed_sandbox(why: &str) -> String {
-    format!("Failed to create pod sandbox: {why}")
-}
-
 /// The use of the objects. A pod reads only the objects that it needs at the time, so that a
 /// missing one does not delay other uses.
 #[derive(Debug, Clone, Copy)]

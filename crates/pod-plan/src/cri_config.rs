@@ -5,6 +5,7 @@ mod container;
 pub mod env;
 pub mod env_file;
 pub mod expand;
+mod inputs;
 pub mod labels;
 mod mounts;
 mod sandbox;
@@ -12,7 +13,8 @@ mod security;
 #[cfg(test)]
 mod tests;
 
-pub use container::{ContainerInputs, container_config};
+pub use container::container_config;
+pub use inputs::{ContainerInputs, ImageUser};
 pub use mounts::{ContainerFiles, MountError, mounts};
 pub use sandbox::{SandboxInputs, sandbox_config};
-pub use security::{ImageUser, NonRootError, verify_non_root};
+pub use security::{NonRootError, verify_non_root};

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     after,
     observed::{ContainerPhase, ObservedPod},
+    step_failure::{StepFailure, backoff_end},
 };
 
 /// First crash back-off, and its growth by doubling (kubelet: 10 s to 300 s).
@@ -148,21 +149,6 @@ pub struct Termination {
     pub log: Vec<Box<str>>,
 }
 
-/// A step that failed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StepFailure {
-    /// The waiting reason that the kubelet reports, such as `ErrImagePull`.
-    pub reason: Box<str>,
-    /// What went wrong.
-    pub message: Box<str>,
-    /// When it failed.
-    pub at: Timestamp,
-    /// Back-off before the next attempt.
-    pub delay: Duration,
-    /// Key of the definition that was tried; another definition is tried at once.
-    pub key: Box<str>,
-}
-
 /// The crash back-off of one container.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CrashBackoff {
@@ -172,31 +158,6 @@ pub struct CrashBackoff {
     pub last_start: Timestamp,
     /// Key of the definition that was started; another definition starts without back-off.
     pub key: Box<str>,
-}
-
-/// Tolerated difference between the clocks of the runtime and the agent.
-const CLOCK_SKEW: Duration = Duration::from_secs(1);
-
-impl StepFailure {
-    /// When the next attempt may begin.
-    #[must_use]
-    pub fn retry_at(&self) -> Timestamp {
-        after(self.at, self.delay)
-    }
-
-    /// When the next attempt may begin; `None` if it may begin now.
-    #[must_use]
-    pub fn waits_until(&self, now: Timestamp) -> Option<Timestamp> {
-        backoff_end(self.at, self.delay, now)
-    }
-}
-
-/// The end of a back-off that began at `at`; `None` if it is over. After the wall clock was set
-/// back, `at` lies in the future and the real age is unknown: the back-off then counts as over, as
-/// it could last for hours otherwise. The clocks of other processes may be slightly ahead.
-fn backoff_end(at: Timestamp, delay: Duration, now: Timestamp) -> Option<Timestamp> {
-    let until = after(at, delay);
-    (until > now && at <= after(now, CLOCK_SKEW)).then_some(until)
 }
 
 /// The key of a container's definition; a change of it resets the back-off.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use rubelet_api::container::PullPolicy;
 
-use crate::{after, history::StepFailure};
+use crate::{after, step_failure::StepFailure};
 use std::time::Duration;
 
 /// The pull failed.

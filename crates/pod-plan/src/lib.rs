@@ -72,6 +72,7 @@ pub mod reason;
 pub mod snapshot;
 pub mod status;
 pub mod step;
+pub mod step_failure;
 pub mod transitions;
 
 pub use history::{History, VolumeState};

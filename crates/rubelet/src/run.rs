@@ -5,6 +5,7 @@ mod audit;
 mod build;
 mod calls;
 mod credentials;
+mod directories;
 pub(crate) mod embedded;
 mod joined;
 mod load;

@@ -12,10 +12,7 @@ use rubelet_api::{
 };
 use rubelet_cluster::source::UNCONFIRMED;
 use rubelet_node_state::pod_board::PodEntry;
-use rubelet_pod_plan::{
-    OperatorIntents,
-    history::{History, StepFailure},
-};
+use rubelet_pod_plan::{OperatorIntents, history::History, step_failure::StepFailure};
 use rubelet_sources::desired::Desired;
 use serde_json::Value;
 use tokio::sync::watch;

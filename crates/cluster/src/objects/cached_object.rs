@@ -1,33 +1,14 @@
 //! One config map or secret, and who uses it.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use parking_lot::{Mutex, MutexGuard};
-use rubelet_api::objects::{ConfigMap, Secret};
 use rubelet_base::PodUid;
 use tokio::time::Instant;
 
-use super::{object_key::ObjectKey, object_refs::Use, watch_cache::WatchCache};
-
-/// The cached content of an object.
-#[derive(Clone, PartialEq)]
-pub(super) struct Object {
-    /// `metadata.uid`; empty if it is not known.
-    pub(super) uid: Box<str>,
-    /// Its content.
-    pub(super) content: Content,
-    /// `immutable`.
-    pub(super) immutable: bool,
-}
-
-/// The content of an object.
-#[derive(Clone, PartialEq)]
-pub(super) enum Content {
-    /// ConfigMap.
-    ConfigMap(Arc<ConfigMap>),
-    /// Secret.
-    Secret(Arc<Secret>),
-}
+use super::{
+    object_content::Object, object_key::ObjectKey, object_refs::Use, watch_cache::WatchCache,
+};
 
 /// An object that pods of this node use.
 pub(super) struct CachedObject {

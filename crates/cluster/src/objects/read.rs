@@ -9,14 +9,9 @@ use tokio::time::{Instant, timeout};
 use tracing::{debug, warn};
 
 use super::{
-    ChangeDetection,
-    cached_object::{CachedObject, Object},
-    files::FileKey,
-    object_key::ObjectKey,
-    read_error::ObjectReadError,
-    records::ObjectRecord,
-    shared::ObjectsInner,
-    wire,
+    ChangeDetection, cached_object::CachedObject, files::FileKey, object_content::Object,
+    object_key::ObjectKey, read_error::ObjectReadError, records::ObjectRecord,
+    shared::ObjectsInner, wire,
 };
 
 /// Timeout of the first list of a watch, as in the kubelet.

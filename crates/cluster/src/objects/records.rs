@@ -13,7 +13,7 @@ use rubelet_store::{Migration, Stored};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    cached_object::{Content, Object},
+    object_content::{Content, Object},
     object_key::ObjectKey,
     object_refs::TokenRequest,
     service_env::Service,

@@ -229,7 +229,7 @@ impl ObjectsInner {
         let on_change = weak_callback(self, move |shared, differs| {
             shared.on_object_change(&key, differs);
         });
-        let frozen = |object: &super::cached_object::Object| object.immutable;
+        let frozen = |object: &super::object_content::Object| object.immutable;
         let api = &*self.api;
         cached
             .cache

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    cached_object::{Content, Object},
+    object_content::{Content, Object},
     service_env::{Service, ServicePort},
 };
 

@@ -9,10 +9,7 @@ use rubelet_api::{
 };
 use rubelet_cgroup_plan::CgroupDriver;
 use rubelet_cri::v1;
-use rubelet_node_state::{
-    host_error::{HostError, HostWarning},
-    objects::{FAILED_SANDBOX, failed_sandbox},
-};
+use rubelet_node_state::host_error::{FAILED_SANDBOX, HostError, HostWarning, failed_sandbox};
 use rubelet_pod_plan::cri_config::{
     ContainerFiles, SandboxInputs,
     env::{EnvFiles, lookup},

@@ -11,10 +11,7 @@ use parking_lot::Mutex;
 use rubelet_api::{pod::Pod, security::UserRange};
 use rubelet_base::{ErrorChain, PodUid};
 use rubelet_node_plan::{UserRanges, UserSettings};
-use rubelet_node_state::{
-    host_error::HostError,
-    objects::{FAILED_SANDBOX, failed_sandbox},
-};
+use rubelet_node_state::host_error::{FAILED_SANDBOX, HostError, failed_sandbox};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 

@@ -10,7 +10,7 @@ use rubelet_node_state::{
     host_error::HostError,
     objects::{CONFIG_ERROR, FAILED_MOUNT, ObjectRefs, ObjectSource, needs_volume_refresh},
 };
-use rubelet_pod_plan::history::StepFailure;
+use rubelet_pod_plan::step_failure::StepFailure;
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until},

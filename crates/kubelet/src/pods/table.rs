@@ -34,7 +34,7 @@ use super::{
     orphan,
 };
 use crate::{
-    agent::PodSources,
+    PodSources,
     pod_task::{PodContext, PodControl, PodTask, TaskEnd},
 };
 

@@ -11,11 +11,11 @@ use rubelet_api::{
 use rubelet_base::PodUid;
 use rubelet_cri::v1;
 use rubelet_node_state::{
-    host_error::{HostError, HostWarning},
+    host_error::{FAILED_SANDBOX, HostError, HostWarning},
     keyring::PullLogin,
     objects::{
-        CONFIG_ERROR, FAILED_MOUNT, FAILED_SANDBOX, ObjectRefs, ObjectSource, ServiceAccount,
-        ServiceAccountError, ServiceAccounts, never,
+        CONFIG_ERROR, FAILED_MOUNT, ObjectRefs, ObjectSource, ServiceAccount, ServiceAccountError,
+        ServiceAccounts, never,
     },
 };
 use tokio::sync::watch;

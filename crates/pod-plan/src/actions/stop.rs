@@ -6,11 +6,12 @@ use jiff::Timestamp;
 
 use super::{Actions, kill::kill};
 use crate::{
-    history::{StepFailure, VolumeState},
+    history::VolumeState,
     observed::{ContainerPhase, ObservedContainer, ObservedPod},
     reason::{KillCause, PlanReason},
     snapshot::PodSnapshot,
     step::{DeadContainer, Kill, KillOrder, Step},
+    step_failure::StepFailure,
 };
 
 /// Decides for a pod that no source defines: stop it, then remove it completely.

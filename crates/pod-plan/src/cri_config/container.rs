@@ -1,38 +1,9 @@
 //! `ContainerConfig`.
 
-use rubelet_api::{container::Container, pod::Pod, security::UserRange};
-use rubelet_base::ContainerId;
+use rubelet_api::{container::Container, pod::Pod};
 use rubelet_cri::v1;
 
-use super::{env, expand::expand, labels, security, security::ImageUser};
-
-/// The inputs of a container's configuration beside its specification.
-#[derive(Debug, Clone)]
-pub struct ContainerInputs {
-    /// `metadata.attempt` and the restart count.
-    pub restart_count: u32,
-    /// The image as the runtime identifies it.
-    pub image_id: String,
-    /// The user of the image's configuration.
-    pub image_user: ImageUser,
-    /// The environment, resolved.
-    pub env: Vec<(String, String)>,
-    /// All mounts.
-    pub mounts: Vec<v1::Mount>,
-    /// Limits and shares in the kernel's units.
-    pub resources: v1::LinuxContainerResources,
-    /// True if containers without a profile get the runtime's default (`seccompDefault`).
-    pub seccomp_default: bool,
-    /// Directory of Localhost seccomp profiles.
-    pub seccomp_root: String,
-    /// The container whose PID namespace an ephemeral container joins.
-    pub target: Option<ContainerId>,
-    /// The pod's ID range, if it has a user namespace.
-    pub users: Option<UserRange>,
-    /// `/sys/devices/system/cpu/cpuN/thermal_throttle` of each processor that has it: masked
-    /// in addition to the fixed paths.
-    pub thermal_throttle: Vec<String>,
-}
+use super::{ContainerInputs, env, expand::expand, labels, security};
 
 /// Builds the configuration from which a runtime creates a container.
 #[must_use]

@@ -8,7 +8,7 @@ use rubelet_api::{
 use rubelet_base::ContainerId;
 use rubelet_cri::v1;
 
-use super::ContainerInputs;
+use super::{ContainerInputs, ImageUser};
 
 /// Paths hidden from unprivileged containers with the default `procMount`, with
 /// `thermal_throttle` of each processor. The lists are those of the kubelet 1.36
@@ -36,15 +36,6 @@ const READONLY_PATHS: [&str; 5] = [
     "/proc/sys",
     "/proc/sysrq-trigger",
 ];
-
-/// The user of an image's configuration, as the runtime reports it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ImageUser {
-    /// Numeric user, if the image sets one.
-    pub uid: Option<i64>,
-    /// User name, if the image sets one.
-    pub name: String,
-}
 
 /// A violation of `runAsNonRoot`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

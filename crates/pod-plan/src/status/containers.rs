@@ -11,12 +11,11 @@ use crate::{
     actions::{
         Actions, init_exit_code, policy_of, restart_requested, restarts_all, should_restart,
     },
-    definition,
-    history::StepFailure,
-    image,
+    definition, image,
     observed::{ContainerPhase, Exit, ObservedContainer},
     probe::{ProbeKind, ProbeResult},
     snapshot::{PodSnapshot, Target},
+    step_failure::StepFailure,
 };
 use rubelet_base::duration::format_go;
 

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use super::{
     calls::CriCallObserver,
-    credentials,
+    credentials, directories,
     joined::Cluster,
     log_rotation,
     open::Opened,
@@ -63,7 +63,7 @@ pub(super) async fn build(
     let services = parts::services(resolved, metrics, opened.embedded.as_ref())?;
     let calls = Arc::clone(&services.calls);
     let endpoint = Arc::clone(&services.endpoint);
-    let name_record = parts::own_directory(root).join("runtime-name.json");
+    let name_record = directories::own_directory(root).join("runtime-name.json");
     let runtime_name = runtime_name::load(&name_record, &endpoint).await;
     let mut agent_parts = parts::agent(
         resolved,

@@ -182,7 +182,7 @@ impl Cluster {
             notice,
             options,
             settings,
-            kept: super::parts::own_directory(Path::new(flags.root_dir())),
+            kept: super::directories::own_directory(Path::new(flags.root_dir())),
             cert_dir,
         })
     }

@@ -1,19 +1,25 @@
 //! The resources that the agent opens before any of its tasks runs: an invalid configuration or an
 //! address in use ends the start here.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::Path,
+    sync::Arc,
+};
 
+use anyhow::{Context as _, anyhow};
 use rubelet_audit::AuditLog;
 use rubelet_config::{Flags, Resolved};
 use rubelet_host::CgroupFs;
 use rubelet_kubelet_api::bind_port;
 use rubelet_node_state::{clock::Clock, metrics::NodeMetrics};
 use rubelet_runtime::EmbeddedRuntime;
+use rubelet_server::UnixSocket;
 use tokio::net::{TcpListener, UnixListener};
 use tracing::info;
 
 use super::{
-    audit, embedded, node::Node, observe::CountRequests, other_runtime, parts, port,
+    audit, directories, embedded, node::Node, observe::CountRequests, other_runtime, port,
     port::OpenPort, preflight,
 };
 
@@ -48,7 +54,7 @@ pub(super) async fn open(
     resolved: &Resolved,
     root: &Path,
 ) -> anyhow::Result<Opened> {
-    parts::make_own_directories(root)?;
+    directories::make_own_directories(root)?;
     let clock = Clock::system();
     let node = Node::detect(flags, resolved)?;
     preflight::check(resolved, &node.cgroups)?;
@@ -65,8 +71,8 @@ pub(super) async fn open(
         "Starting Rubelet"
     );
     let (embedded, cri) = open_embedded(resolved, &node.cgroups).await?;
-    let api = rubelet_server::bind_unix(&parts::socket(resolved)).await?;
-    let health = match parts::health_address(resolved)? {
+    let api = rubelet_server::bind_unix(&socket(resolved)).await?;
+    let health = match health_address(resolved)? {
         Some(address) => Some(rubelet_server::bind_health(address).await?),
         None => None,
     };
@@ -119,4 +125,24 @@ async fn open_embedded(
     };
     let runtime = embedded::start(settings).await?;
     Ok((Some(runtime), listener))
+}
+
+/// The socket of the local API.
+fn socket(resolved: &Resolved) -> UnixSocket {
+    let own = &resolved.rubelet;
+    UnixSocket {
+        group: (!own.socket_group.is_empty()).then(|| own.socket_group.clone()),
+        ..UnixSocket::new(&own.socket)
+    }
+}
+
+/// The address of `/healthz`; port 0 disables it.
+fn health_address(resolved: &Resolved) -> anyhow::Result<Option<SocketAddr>> {
+    let config = &resolved.config;
+    let port = u16::try_from(config.healthz_port).context("healthzPort is not a port")?;
+    let ip: IpAddr = config
+        .healthz_bind_address
+        .parse()
+        .map_err(|_| anyhow!("healthzBindAddress is not an IP address"))?;
+    Ok((port != 0).then_some(SocketAddr::new(ip, port)))
 }

@@ -1,12 +1,6 @@
 //! From the configuration to the parts of a node.
 
-use std::{
-    fs::DirBuilder,
-    net::{IpAddr, SocketAddr},
-    os::unix::fs::DirBuilderExt as _,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
 use anyhow::{Context as _, anyhow};
 use rubelet_config::{Flags, KubeletConfiguration, Resolved};
@@ -35,12 +29,12 @@ use rubelet_pleg::{
 use rubelet_pod_plan::{PlanSettings, image_access::VerificationPolicy};
 use rubelet_probes::Prober;
 use rubelet_runtime::EmbeddedRuntime;
-use rubelet_server::UnixSocket;
 use rubelet_server::{KUBERNETES_MAJOR, KUBERNETES_MINOR};
 
 use super::{
     allocatable,
     calls::CriCallObserver,
+    directories::{intents_directory, records_directory},
     embedded::{self, InProcess},
     node::Node,
     open::Opened,
@@ -50,59 +44,6 @@ use super::{
 const STARTS_PER_CPU: u64 = 4;
 /// Concurrent stops per CPU: stopping mostly waits for processes and disks.
 const STOPS_PER_CPU: u64 = 32;
-
-/// The directory of the agent's own files, below the root directory.
-pub(super) fn own_directory(root: &Path) -> PathBuf {
-    root.join("rubelet")
-}
-
-/// The directory of the agent's records of pods, which it needs after a restart.
-fn records_directory(root: &Path) -> PathBuf {
-    own_directory(root).join("pods")
-}
-
-/// The directory of operators' intents for pods.
-fn intents_directory(root: &Path) -> PathBuf {
-    own_directory(root).join("intents")
-}
-
-/// Creates [`own_directory`] and the directories of the pods' records, which must survive a
-/// restart.
-pub(super) fn make_own_directories(root: &Path) -> anyhow::Result<()> {
-    for directory in [records_directory(root), intents_directory(root)] {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&directory)
-            .with_context(|| {
-                format!(
-                    "cannot create the directory of records {}",
-                    directory.display()
-                )
-            })?;
-    }
-    Ok(())
-}
-
-/// The socket of the local API.
-pub(super) fn socket(resolved: &Resolved) -> UnixSocket {
-    let own = &resolved.rubelet;
-    UnixSocket {
-        group: (!own.socket_group.is_empty()).then(|| own.socket_group.clone()),
-        ..UnixSocket::new(&own.socket)
-    }
-}
-
-/// The address of `/healthz`; port 0 disables it.
-pub(super) fn health_address(resolved: &Resolved) -> anyhow::Result<Option<SocketAddr>> {
-    let config = &resolved.config;
-    let port = u16::try_from(config.healthz_port).context("healthzPort is not a port")?;
-    let ip: IpAddr = config
-        .healthz_bind_address
-        .parse()
-        .map_err(|_| anyhow!("healthzBindAddress is not an IP address"))?;
-    Ok((port != 0).then_some(SocketAddr::new(ip, port)))
-}
 
 /// The agent's dependencies outside its node.
 pub(super) struct ClusterDeps {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, convert::Infallible, future::pending, path::Pat
 use rubelet_audit::AuditLog;
 use rubelet_cluster::node::set_runtime_pod_cidrs;
 use rubelet_config::{Flags, Resolved};
-use rubelet_kubelet::agent::{Agent, PodSources};
+use rubelet_kubelet::{PodSources, agent::Agent};
 use rubelet_kubelet_api::serve_read_only;
 use rubelet_node_state::metrics::NodeMetrics;
 use rubelet_runtime::EmbeddedRuntime;
@@ -23,12 +23,12 @@ use tokio::{
 
 use super::{
     build::Built,
-    embedded,
+    directories, embedded,
     joined::{Cluster, DeferredObjects, RunParts},
     manifests, memory, notify,
     observe::CountRequests,
     open::{Listeners, Opened},
-    parts, peer_pings, stats, until,
+    peer_pings, stats, until,
 };
 
 /// A running node.
@@ -171,7 +171,7 @@ async fn start_manifests(
     opened: &Opened,
     built: &mut Built,
 ) -> anyhow::Result<ManifestSources> {
-    let held_record = parts::own_directory(root).join("held-manifests.json");
+    let held_record = directories::own_directory(root).join("held-manifests.json");
     let adopted = manifests::adopted(&built.agent).await;
     let (node, clock) = (&opened.node, &opened.clock);
     let sources = manifests::start(resolved, node, &held_record, clock, adopted).await?;

@@ -5,8 +5,9 @@ use std::{collections::BTreeMap, fs, sync::Arc, time::Duration};
 use rubelet_api::status::ContainerState;
 use rubelet_pod_plan::{
     History, PlanReason,
-    history::{ContainerHistory, CrashBackoff, ReplacedPod, StepFailure, Termination},
+    history::{ContainerHistory, CrashBackoff, ReplacedPod, Termination},
     intents::RestartIntent,
+    step_failure::StepFailure,
 };
 use rubelet_server::PodAction;
 

@@ -6,8 +6,7 @@ use rubelet_base::SandboxId;
 use rubelet_cri::v1;
 use rubelet_node_state::{
     events::EventType,
-    host_error::HostError,
-    objects::{FAILED_SANDBOX, failed_sandbox},
+    host_error::{FAILED_SANDBOX, HostError, failed_sandbox},
     runtime_state::RuntimeHandler,
 };
 use rubelet_pod_plan::{
