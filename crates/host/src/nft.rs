@@ -4,6 +4,7 @@
 //! frames' senders is implemented. All numbers are those of `linux/netfilter/nf_tables.h`. Tables
 //! of the family `inet` need Linux 5.2 for address translation.
 
+mod chain;
 mod conntrack;
 mod expression;
 mod forward;
@@ -14,9 +15,9 @@ mod trace;
 #[cfg(test)]
 mod tests;
 
+pub use chain::{ChainName, RuleHandle};
 pub use conntrack::forget;
 pub use expression::{Expression, Family};
-pub use forward::{ChainName, RuleHandle};
 pub use read::Shape;
 pub use set::{Bytes, Element, Set, SetKind};
 pub use trace::{RuleInfo, RuleTrace, TraceStep};

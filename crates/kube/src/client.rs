@@ -29,7 +29,7 @@ use crate::{
     server_url::ServerUrl,
     transport::{RequestKind, SetupError, Transport},
     unreadable::{Retention, UnreadableObjects, object_of_path},
-    watch::{WatchTarget, Watcher, meta},
+    watch::meta,
 };
 use send::ApiRequest;
 
@@ -218,11 +218,6 @@ impl Client {
         let body = encode(path, options)?;
         let call = ApiRequest::new(Method::DELETE, path).with_body("application/json", body);
         self.exchange(call).await.map(drop)
-    }
-
-    /// Follows a collection. Sends nothing before [`Watcher::next`] is called.
-    pub fn watch<T: DeserializeOwned + Send + 'static>(&self, what: WatchTarget) -> Watcher<T> {
-        Watcher::new(self.clone(), what)
     }
 
     /// Makes new connections for what comes, as is necessary after the client certificate was

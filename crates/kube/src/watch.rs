@@ -31,6 +31,13 @@ pub enum Change<T> {
     Deleted(T),
 }
 
+impl Client {
+    /// Follows a collection. Sends nothing before [`Watcher::next`] is called.
+    pub fn watch<T: DeserializeOwned + Send + 'static>(&self, what: WatchTarget) -> Watcher<T> {
+        Watcher::new(self.clone(), what)
+    }
+}
+
 /// Lists and watches a collection, and retries forever.
 ///
 /// The first list is as fresh as the server can make it, streamed where the server offers that, in

@@ -22,7 +22,7 @@ use rustls::{
 };
 use tokio::time::Instant;
 
-use super::{subject, tls};
+use super::{crypto::provider, subject};
 
 /// The file is checked when a client connects, at most this often: an idle port does nothing.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
@@ -207,13 +207,12 @@ impl Bundle {
         if roots.is_empty() {
             return Err(ClientCaError::Empty(owned()));
         }
-        let verifier =
-            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), tls::provider())
-                .build()
-                .map_err(|source| ClientCaError::Verifier {
-                    path: owned(),
-                    source,
-                })?;
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider())
+            .build()
+            .map_err(|source| ClientCaError::Verifier {
+                path: owned(),
+                source,
+            })?;
         Ok(Self { verifier })
     }
 

@@ -31,6 +31,7 @@ mod answer;
 mod attributes;
 mod client_ca;
 mod connection;
+mod crypto;
 mod endpoint;
 mod log_options;
 mod observe;

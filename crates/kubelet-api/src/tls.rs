@@ -19,11 +19,6 @@ use super::client_ca::Bundle;
 /// The name of HTTP/2 in a TLS handshake.
 pub(super) const HTTP2: &[u8] = b"h2";
 
-/// The only cryptography provider in the process.
-pub(super) fn provider() -> Arc<CryptoProvider> {
-    Arc::new(aws_lc_rs::default_provider())
-}
-
 /// Why TLS can't be set up as configured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TlsSettingsError {

@@ -8,18 +8,20 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use rubelet_host::nft::{
-    Batch, Bytes, ChainKind, Element, Expression as E, Family, Hook, Set, SetKind, TableFamily,
+    Batch, Bytes, ChainKind, Expression as E, Family, Hook, Set, SetKind, TableFamily,
 };
 
 use crate::{Cidr, NetworkSettings, attachment::Lease};
 
-use super::{host_ports::named, names::Names, senders, sysctl};
+use super::{
+    host_ports::named,
+    names::Names,
+    senders::{self, Elements},
+    sysctl,
+};
 
 /// The type of ICMP redirects.
 const REDIRECT: u8 = 5;
-
-/// Elements of one set.
-pub(super) type Elements = (&'static str, Vec<Element>);
 
 /// A kernel without IPv6 would reject the whole table.
 fn families() -> &'static [Family] {

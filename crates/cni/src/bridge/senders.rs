@@ -10,15 +10,15 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use rubelet_host::nft::{
-    Batch, Bytes, ChainKind, Expression as E, Family, Hook, Set, SetKind, TableFamily,
+    Batch, Bytes, ChainKind, Element, Expression as E, Family, Hook, Set, SetKind, TableFamily,
 };
 
 use crate::attachment::Lease;
 
-use super::{
-    names::{Names, inside_mac, link_local},
-    rules::Elements,
-};
+use super::names::{Names, inside_mac, link_local};
+
+/// Elements of one set.
+pub(super) type Elements = (&'static str, Vec<Element>);
 
 const IPV4: u16 = 0x0800;
 const ARP: u16 = 0x0806;

@@ -26,8 +26,8 @@ use super::{
     firewall,
     localnet::{self, LocalnetError},
     names::Names,
-    rules::{self, Elements},
-    senders,
+    rules,
+    senders::{self, Elements},
 };
 
 /// Attempts to create a table without a concurrent change of nftables by another program.

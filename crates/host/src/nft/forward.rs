@@ -1,49 +1,15 @@
 //! Chains of other programs that drop forwarded packets, and rules with a comment in them.
 
-use std::fmt;
-
 use crate::netlink::{NetlinkError, message};
 
 use super::{
-    Batch, Connection, GETCHAIN, Hook, NF_DROP, SUBSYSTEM, TableFamily, header,
+    Batch, ChainName, Connection, GETCHAIN, Hook, NF_DROP, RuleHandle, SUBSYSTEM, TableFamily,
+    header,
     read::{self, part},
 };
 
 /// The kind of a comment among the data that `nft` and `iptables` store with a rule.
 pub(super) const COMMENT: u8 = 0;
-
-/// The name of a chain. It is shown as `nft` writes it: `ip filter FORWARD`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChainName {
-    /// The packets that pass it.
-    pub family: TableFamily,
-    /// Its table.
-    pub table: String,
-    /// Its name.
-    pub chain: String,
-}
-
-impl ChainName {
-    /// The chain of `iptables` for forwarded packets, or with [`TableFamily::Ip6`] that of `ip6tables`.
-    #[must_use]
-    pub fn iptables_forward(family: TableFamily) -> Self {
-        Self {
-            family,
-            table: "filter".to_owned(),
-            chain: "FORWARD".to_owned(),
-        }
-    }
-}
-
-impl fmt::Display for ChainName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.family.name(), self.table, self.chain)
-    }
-}
-
-/// The kernel's number of a rule within its table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RuleHandle(pub(super) u64);
 
 impl Connection {
     /// All chains, of any program, that drop forwarded packets by their policy. If one drops a packet,

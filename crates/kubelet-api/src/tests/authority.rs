@@ -12,7 +12,7 @@ use rustls::{
     sign::{CertifiedKey, SingleCertAndKey},
 };
 
-use crate::tls::provider;
+use crate::crypto::provider;
 
 pub(super) struct Authority(CertifiedIssuer<'static, KeyPair>);
 

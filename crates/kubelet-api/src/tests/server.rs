@@ -31,7 +31,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 use super::authority::{Authority, Holder};
 use crate::{
     Access, ClientCa, EndpointOptions, RequestLabels, RequestObserver, SecureParts, TlsSettings,
-    bind_port, serve_read_only, serve_secure, tls::provider,
+    bind_port, crypto::provider, serve_read_only, serve_secure,
 };
 
 /// Says whose token it is by its beginning: `tok-ann` is ann's, and so is `tok-ann.more`.

@@ -7,7 +7,7 @@ use super::{
     authority::Authority,
     server::{Server, Setup, rest},
 };
-use crate::{ClientCa, TlsSettings, bind_port, tls::provider};
+use crate::{ClientCa, TlsSettings, bind_port, crypto::provider};
 
 fn tls12_only(server: &Server) -> rustls::ClientConfig {
     let mut roots = rustls::RootCertStore::empty();
