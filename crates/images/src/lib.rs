@@ -39,10 +39,12 @@
 //! # }
 //! ```
 
+mod active_pulls;
 pub mod archive;
 mod clock;
 pub mod credentials;
 pub mod digest;
+mod disk_usage;
 mod error;
 pub mod hosts;
 mod image;
@@ -64,6 +66,7 @@ mod volumes;
 
 pub use credentials::Credentials;
 pub use digest::Digest;
+pub use disk_usage::DiskUsage;
 pub use error::{LoadError, OpenError, PullError, PullErrorKind, StoreError};
 pub use image::{Image, ImageDetails, ImageId};
 pub use load::{LoadRequest, LoadedImage};
@@ -71,5 +74,5 @@ pub use platform::{Platform, PlatformError};
 pub use pull::PullRequest;
 pub use reference::Reference;
 pub use settings::{ImageSettings, Limits, Proxy};
-pub use store::{DiskUsage, IdMappings, ImageFsInfo, ImageStore, RemovalResult, RootfsLayers};
+pub use store::{IdMappings, ImageFsInfo, ImageStore, RemovalResult, RootfsLayers};
 pub use volumes::VolumeCopy;

@@ -2,21 +2,18 @@
 
 mod layer;
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Weak},
-};
+use std::sync::Arc;
 
 use futures_util::{
     FutureExt as _, StreamExt as _, TryStreamExt as _,
-    future::{BoxFuture, Shared, WeakShared},
+    future::{Shared, WeakShared},
     stream,
 };
-use parking_lot::Mutex;
 use rubelet_base::ErrorChain;
 
 use crate::{
     Credentials, Digest, ImageId, ImageStore, Platform, PullError, PullErrorKind, Reference,
+    active_pulls::{PullFuture, PullKey},
     load::{check_count, read_config},
     manifest::{self, Descriptor, Document, Manifest},
     registry::{OfferedCredentials, RawManifest, RegistrySession, Transport},
@@ -40,18 +37,6 @@ pub struct PullRequest<'a> {
     /// The platform to choose from an image index; `None` is this machine's.
     pub platform: Option<Platform>,
 }
-
-/// The current pulls.
-#[derive(Default)]
-pub(crate) struct ActivePulls {
-    current: Mutex<HashMap<PullKey, WeakShared<PullFuture>>>,
-    /// A lock per layer: only one pull downloads it at a time.
-    layers: Mutex<HashMap<Digest, Weak<tokio::sync::Mutex<()>>>>,
-    transport: Mutex<Weak<Transport>>,
-}
-
-type PullKey = (Reference, OfferedCredentials, Platform);
-type PullFuture = BoxFuture<'static, Result<ImageId, PullError>>;
 
 impl ImageStore {
     /// Pulls an image and all its missing layers. Callers that pull the same image with the same

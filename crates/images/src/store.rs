@@ -19,7 +19,6 @@ use parking_lot::{Mutex, MutexGuard};
 use rubelet_host::lock::FileLock;
 pub use rubelet_oci::IdMappings;
 use rubelet_store::{Loaded, Record};
-use serde::{Deserialize, Serialize};
 
 pub(crate) use self::commit::{LayerLease, NewImage};
 pub(crate) use self::directories::open_directory;
@@ -27,7 +26,8 @@ pub(crate) use self::records::LayerSource;
 pub(crate) use self::rootfs::mapped;
 use self::{directories::Directories, records::ImageRecord, state::StoreState};
 use crate::{
-    Image, ImageDetails, ImageSettings, StoreError, pull::ActivePulls, volumes::CopyThreads,
+    DiskUsage, Image, ImageDetails, ImageSettings, StoreError, active_pulls::ActivePulls,
+    volumes::CopyThreads,
 };
 
 /// All images of this node. One process opens a root at a time.
@@ -56,22 +56,6 @@ pub struct RootfsLayers {
     pub upper: PathBuf,
     /// Overlayfs's work directory, on the same file system.
     pub work: PathBuf,
-}
-
-/// Space on disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct DiskUsage {
-    /// Bytes of blocks.
-    pub bytes: u64,
-    /// Inodes: files and directories.
-    pub inodes: u64,
-}
-
-impl std::ops::AddAssign for DiskUsage {
-    fn add_assign(&mut self, other: Self) {
-        self.bytes += other.bytes;
-        self.inodes += other.inodes;
-    }
 }
 
 /// Disk usage of images and root file systems.

@@ -14,8 +14,6 @@ use std::path::Path;
 
 use rubelet_host::machine::Machine;
 
-pub(crate) use privileges::is_executable;
-
 use crate::RuntimeSettings;
 
 /// The severity of a finding.

@@ -6,8 +6,8 @@ use rubelet_cgroup_plan::CgroupDriver;
 use rubelet_shim::protocol::{ExternalRuntime, RuntimeChoice};
 
 use crate::{
-    doctor::is_executable,
     error::{Result, RuntimeError},
+    executable::is_executable,
     layout::Layout,
     settings::RuntimeSettings,
 };

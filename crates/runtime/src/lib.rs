@@ -38,6 +38,7 @@ pub mod doctor;
 mod engine;
 mod error;
 mod events;
+mod executable;
 mod facts;
 mod handler;
 mod host_devices;

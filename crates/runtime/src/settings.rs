@@ -10,7 +10,7 @@ use rubelet_cgroup_plan::{CgroupDriver, CgroupPath, CgroupPathError, runtime_cgr
 use rubelet_cni::NetworkSettings;
 use rubelet_images::ImageSettings;
 
-use crate::doctor::is_executable;
+use crate::executable::is_executable;
 
 /// Settings of an [`EmbeddedRuntime`](crate::EmbeddedRuntime).
 #[derive(Debug, Clone)]

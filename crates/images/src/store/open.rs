@@ -20,8 +20,8 @@ use super::{
     state::{Layer, Snapshot, StoreState},
 };
 use crate::{
-    Digest, Image, ImageSettings, OpenError, Reference, manifest::parse_config, pull::ActivePulls,
-    volumes::CopyThreads,
+    Digest, Image, ImageSettings, OpenError, Reference, active_pulls::ActivePulls,
+    manifest::parse_config, volumes::CopyThreads,
 };
 
 impl ImageStore {

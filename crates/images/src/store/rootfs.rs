@@ -13,12 +13,12 @@ use rubelet_oci::IdMapping;
 use tokio::time::Instant;
 
 use super::{
-    DiskUsage, IdMappings, ImageStore, RootfsLayers, blocking,
+    IdMappings, ImageStore, RootfsLayers, blocking,
     directories::{EMPTY, discard, open_directory},
     disk_error,
     state::{Snapshot, StoreState},
 };
-use crate::{Digest, ImageId, StoreError, tree, unpack::DirectoryAttributes};
+use crate::{Digest, DiskUsage, ImageId, StoreError, tree, unpack::DirectoryAttributes};
 
 /// A directory that was measured within this time is not measured again.
 const FRESH: Duration = Duration::from_secs(10);

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use rubelet_cgroup_plan::{CgroupPath, ContainerCgroup, runtime_cgroup};
+use rubelet_cgroup_plan::{ContainerCgroup, runtime_cgroup};
 use rubelet_cri::v1::{self, ContainerEventType};
 use rubelet_images::{Image, RootfsLayers};
 use rubelet_runtime_plan::{
@@ -13,20 +13,18 @@ use rubelet_runtime_plan::{
     state::{ContainerPhase, SandboxCall},
     stop_signal,
 };
-use rubelet_shim::{
-    log,
-    protocol::{Call, CreateContainer, Rootfs, ShimReply},
-};
+use rubelet_shim::protocol::{Call, CreateContainer, Rootfs, ShimReply};
 
-use super::{Container, bundle, creation::ContainerCreation, image_volumes, scope, volumes};
+use super::{
+    Container, bundle, creation::ContainerCreation, image_volumes, remove::clean, volumes,
+};
 use crate::{
     clock,
     engine::Engine,
     error::{Result, RuntimeError},
     handler::Handler,
     identifier,
-    records::{self, StoredContainer},
-    sandbox::{Sandbox, remove::remove_dir},
+    sandbox::Sandbox,
     table::ReservedName,
 };
 
@@ -260,46 +258,4 @@ impl ContainerCreation {
         }
         self.sandbox.remove_member(&container.id);
     }
-}
-
-/// Kills the processes of a container and removes everything but its log. Idempotent.
-pub(super) async fn clean(engine: &Arc<Engine>, container: &Arc<Container>) -> Result<()> {
-    // The processes first, as they hold the mounts, the cgroup and the scope: the shim kills those
-    // that it knows, and the cgroup all others.
-    let id = &container.id;
-    if let Some(link) = container.sandbox.live_link() {
-        let deleted = link.call(Call::Delete { id: id.clone() }).await;
-        // A shim that has exited meanwhile leaves its processes to the cgroup.
-        if let Err(error) = deleted
-            && !link.has_exited()
-        {
-            return Err(error);
-        }
-    }
-    let cgroup: CgroupPath = container.cgroup()?;
-    engine.clear_cgroup(&cgroup).await?;
-    let unit = container.record().scope.clone();
-    if !unit.is_empty() {
-        scope::stop(unit).await?;
-    }
-    let removed = engine.images.remove_rootfs(id).await;
-    removed.map_err(|error| RuntimeError::because("cannot remove the root file system", &error))?;
-    let bundle = engine.layout.sandbox(&container.sandbox.id).bundle(id);
-    let record = engine.layout.container_record(id);
-    // The kubelet derives restart counts from log files: a container that never ran must leave
-    // none.
-    let known = container.record();
-    let unused = (known.started_at == 0 && !known.log_path.is_empty())
-        .then(|| PathBuf::from(&known.log_path));
-    engine
-        .blocking(move || {
-            if let Some(unused) = unused {
-                // A failure leaves an empty file.
-                let _ = log::remove_if_empty(&unused);
-            }
-            remove_dir(&bundle)?;
-            // Last: as long as it exists, the removal is repeated, by the kubelet or at the start.
-            records::remove::<StoredContainer>(&record)
-        })
-        .await
 }

@@ -1,9 +1,9 @@
 //! Capabilities of this process, and programs it needs.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{fs, path::Path};
 
 use super::{Finding, Severity};
-use crate::RuntimeSettings;
+use crate::{RuntimeSettings, executable::is_executable};
 
 /// Capabilities by their number in the kernel's `capability.h`, and what they are needed for.
 const NEEDED: [(u32, &str, &str); 12] = [
@@ -84,11 +84,6 @@ pub(super) fn handlers(settings: &RuntimeSettings) -> Vec<Finding> {
             )
         })
         .collect()
-}
-
-pub(crate) fn is_executable(path: &Path) -> bool {
-    fs::metadata(path)
-        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(test)]

@@ -152,7 +152,7 @@ async fn take(
         }
         RecoveryStep::RemoveDirectory(path) => {
             let path = path.clone();
-            engine.blocking(move || sandbox::remove_dir(&path)).await
+            engine.blocking(move || container::remove_dir(&path)).await
         }
         RecoveryStep::RemoveSnapshot { container } => {
             let removed = engine.images.remove_rootfs(container).await;

@@ -1,6 +1,6 @@
 //! `RemovePodSandbox`.
 
-use std::{fs, io, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use rubelet_cri::v1::{ContainerEventType, PodSandboxMetadata};
 use rubelet_runtime_plan::{
@@ -11,9 +11,9 @@ use rubelet_runtime_plan::{
 
 use super::{Sandbox, stop};
 use crate::{
-    container::remove::remove_locked,
+    container::remove::{remove_dir, remove_locked},
     engine::Engine,
-    error::{Result, RuntimeError},
+    error::Result,
     layout::SandboxDir,
     records::{self, StoredSandbox},
     table::ReservedName,
@@ -64,16 +64,4 @@ pub(crate) fn wipe(record: &Path, dir: &SandboxDir) -> Result<()> {
     // removal is repeated.
     remove_dir(dir.path())?;
     records::remove::<StoredSandbox>(record)
-}
-
-/// Removes a directory and its content. Succeeds if it does not exist. Blocks.
-pub(crate) fn remove_dir(dir: &Path) -> Result<()> {
-    match fs::remove_dir_all(dir) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(RuntimeError::because(
-            format!("cannot remove {}", dir.display()),
-            &error,
-        )),
-    }
 }
