@@ -2,6 +2,8 @@
 //! tar streams of the files at the path. Kubernetes has no such path; kubectl runs `tar` in the
 //! container.
 
+mod request;
+
 use std::{
     io,
     pin::Pin,
@@ -28,6 +30,8 @@ use tokio::{runtime::Handle, time::timeout};
 
 use crate::{NodeView, Object, PodRef, session::local::container};
 
+pub use self::request::{FileStream, FilesAnswer, FilesRefusal, FilesRequest};
+
 /// Why only root copies files.
 pub(crate) const ONLY_ROOT: &str =
     "only root may copy files of pods: they can be every file of this machine";
@@ -35,62 +39,6 @@ pub(crate) const ONLY_ROOT: &str =
 /// Number of bytes of refused files that are read, and the time limit for reading them.
 const LINGER_BYTES: usize = 4 << 20;
 const LINGER: Duration = Duration::from_secs(2);
-
-/// A tar stream. An error truncates it.
-pub type FileStream = Pin<Box<dyn Stream<Item = Result<Bytes, io::Error>> + Send>>;
-
-/// A request to download files from a container, or to upload files to it.
-pub struct FilesRequest {
-    /// The pod.
-    pub pod: PodRef,
-    /// Name of the container.
-    pub container: String,
-    /// The path in the container.
-    pub path: String,
-    /// The files to write there; `None` requests those that are there.
-    pub incoming: Option<FileStream>,
-}
-
-/// The result of such a request.
-pub enum FilesAnswer {
-    /// The requested files.
-    Sent(FileStream),
-    /// All files were written.
-    Received {
-        /// Number of files, directories and links.
-        entries: u64,
-        /// Bytes of files.
-        bytes: u64,
-        /// Skipped entries, which are neither files, directories nor links.
-        skipped: Vec<String>,
-    },
-}
-
-/// Why files were not copied.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FilesRefusal {
-    /// There is no pod of that name.
-    #[error("pod does not exist")]
-    NoPod,
-    /// The container does not run or does not exist.
-    #[error("the container does not run")]
-    NotRunning,
-    /// There is no such file.
-    #[error("{0}")]
-    NotFound(String),
-    /// The stream is broken, or contains unsupported entries.
-    #[error("{0}")]
-    Invalid(String),
-    /// An existing file is in the way.
-    #[error("{0}")]
-    Conflict(String),
-    /// Too many copies are in progress.
-    #[error("too many copies are under way; try again")]
-    Busy,
-    /// The node failed.
-    #[error("{0}")]
-    Internal(String),
-}
 
 /// Answers a request for files.
 pub(crate) async fn files(

@@ -34,6 +34,7 @@
 mod accept;
 mod act;
 mod action;
+mod action_error;
 mod attributes;
 mod collection;
 mod discovery;
@@ -44,6 +45,7 @@ pub mod health;
 mod list;
 pub mod log;
 mod net;
+mod object;
 mod patch;
 mod pod_patch;
 mod route;
@@ -61,11 +63,13 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
-pub use action::{ActionError, PodAction, PodAnswer, PodRef};
+pub use action::{PodAction, PodAnswer, PodRef};
+pub use action_error::ActionError;
 pub use collection::Collection;
 pub use discovery::{KUBERNETES_MAJOR, KUBERNETES_MINOR, git_version};
 pub use files::{FileStream, FilesAnswer, FilesRefusal, FilesRequest};
 pub use net::{NetRefusal, NetRequest, NetStream};
+pub use object::{Object, Render};
 pub use patch::{PatchError, patched};
 pub use pod_patch::{ConditionChanges, PodCondition, PodPatch, is_agent_condition};
 pub use rubelet_http_core::{
@@ -79,6 +83,6 @@ pub use session::{RunRequest, SessionAction, SessionError, SessionRequest};
 pub use stats::{StatsDocument, StatsRequest};
 pub use unix::{BindError, UnixSocket, bind_unix};
 pub use view::{
-    Expired, Listing, LogError, LogOutput, LogRequest, LogSince, LogStream, NodeView, Object,
-    Render, RunningPod, Unhealthy, WatchEvent, WatchKind, WatchStream,
+    Expired, Listing, LogError, LogOutput, LogRequest, LogSince, LogStream, NodeView, RunningPod,
+    Unhealthy, WatchEvent, WatchKind, WatchStream,
 };

@@ -2,10 +2,10 @@
 //! /apis/node.rubelet.dev/v1alpha1/namespaces/{ns}/pods/{name}/net?probe=DOCUMENT`, answered with a
 //! line of JSON for each report. Kubernetes has no such path.
 
-use std::{io, pin::Pin};
+mod request;
 
-use bytes::Bytes;
-use futures_core::Stream;
+use std::pin::Pin;
+
 use futures_util::StreamExt as _;
 use http::{Request, StatusCode};
 use http_body_util::BodyDataStream;
@@ -17,47 +17,14 @@ use rubelet_http_core::{
     shutdown::Shutdown,
     status::ApiError,
 };
-use serde_json::Value;
 
 use crate::{NodeView, PodRef, log::until};
+
+pub use self::request::{NetRefusal, NetRequest, NetStream};
 
 /// Why only root looks at the network of a pod.
 pub(crate) const ONLY_ROOT: &str =
     "only root may look at the network from inside a pod: it reaches what the pod reaches";
-
-/// Lines of JSON. An error truncates them.
-pub type NetStream = Pin<Box<dyn Stream<Item = Result<Bytes, io::Error>> + Send>>;
-
-/// A request for a probe from inside a pod.
-pub struct NetRequest {
-    /// The pod.
-    pub pod: PodRef,
-    /// The probe, as a document.
-    pub probe: Value,
-    /// Ends when the client wants the probe to stop and to report its results; `None` if it goes on
-    /// until it is done.
-    pub stop: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-}
-
-/// Why a probe is not run.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NetRefusal {
-    /// There is no pod of that name.
-    #[error("pod does not exist")]
-    NoPod,
-    /// The pod has no network at the moment.
-    #[error("the pod has no sandbox that is ready")]
-    NotReady,
-    /// The document is no probe, or a target can't be resolved.
-    #[error("{0}")]
-    Invalid(String),
-    /// Too many probes run.
-    #[error("too many probes are under way; try again")]
-    Busy,
-    /// The node failed.
-    #[error("{0}")]
-    Internal(String),
-}
 
 /// Answers a request for a probe.
 pub(crate) async fn net(
