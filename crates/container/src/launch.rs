@@ -3,7 +3,7 @@
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use rubelet_host::cgroup::CgroupTarget;
@@ -14,7 +14,7 @@ use rustix::{
 };
 
 use crate::{
-    ChildReports, JoinedNamespaces, LaunchError, StartBarrier,
+    ChildReports, Console, JoinedNamespaces, LaunchError, RootfsSource, StartBarrier,
     init::{Init, StdioSetup},
     plan::{ContainerPlan, PidPlan},
     process_setup::ProcessSetup,
@@ -22,27 +22,6 @@ use crate::{
     stdio::StdioFiles,
     sys::clone::{self, Child},
 };
-
-/// The layers of an overlay file system, all on the host.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Overlay {
-    /// Read-only layers, topmost first; at least one.
-    pub lower: Vec<PathBuf>,
-    /// The upper directory; without it the root file system is read-only.
-    pub upper: Option<PathBuf>,
-    /// Empty directory on the file system of `upper`; needed with it.
-    pub work: Option<PathBuf>,
-}
-
-/// The source of a container's root file system.
-#[derive(Debug, Clone, Copy)]
-pub enum RootfsSource<'a> {
-    /// Layers that the init mounts in its mount namespace, where they are unmounted with the
-    /// container.
-    Overlay(&'a Overlay),
-    /// A prepared directory.
-    Directory(&'a Path),
-}
 
 /// The standard input, output and error.
 #[derive(Debug)]
@@ -59,15 +38,6 @@ pub enum Stdio {
     /// A pseudo terminal created inside of the container; its master comes with
     /// [`ChildReport::Created`](crate::ChildReport::Created).
     Console(Console),
-}
-
-/// Size of a terminal at the start.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Console {
-    /// Rows; 0 keeps the default size.
-    pub height: u16,
-    /// Columns.
-    pub width: u16,
 }
 
 /// A container to start.

@@ -46,6 +46,7 @@ mod process_setup;
 mod program;
 mod report;
 mod rlimits;
+mod rootfs;
 mod sealed;
 mod stdio;
 mod step;
@@ -53,9 +54,11 @@ mod sys;
 
 pub use error::LaunchError;
 pub use exec::{ExecLaunch, exec};
-pub use launch::{Console, Launch, Launching, Overlay, RootfsSource, Stdio, launch};
+pub use launch::{Launch, Launching, Stdio, launch};
 pub use namespaces::{
     IdMappings, JoinedNamespaces, NamespaceOptions, PauseProcess, PodNamespaces, make_namespaces,
 };
 pub use report::{ChildReport, ChildReports, StartBarrier, open_barrier, read_report};
+pub use rootfs::{Overlay, RootfsSource};
 pub use sealed::sealed_executable;
+pub use stdio::Console;

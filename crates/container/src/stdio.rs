@@ -13,10 +13,18 @@ use rustix::{
 };
 
 use crate::{
-    Console,
     in_root::RootDir,
     step::{Step, StepError},
 };
+
+/// Size of a terminal at the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Console {
+    /// Rows; 0 keeps the default size.
+    pub height: u16,
+    /// Columns.
+    pub width: u16,
+}
 
 /// Magic number of a devpts.
 const DEVPTS: i64 = 0x1cd1;
