@@ -70,8 +70,8 @@ pub struct HostSettings {
     pub cgroup_root: String,
     /// `cgroupsPerQOS`.
     pub cgroups_per_qos: bool,
-    /// True if `cgroupDriver` is `systemd`; used only for runtimes that do not report their driver.
-    pub systemd_driver: bool,
+    /// `cgroupDriver`; used only for runtimes that do not report their driver.
+    pub cgroup_driver: CgroupDriver,
     /// `cpuCFSQuota`.
     pub cpu_cfs_quota: bool,
     /// `cpuCFSQuotaPeriod`.

@@ -86,11 +86,7 @@ impl PodCgroups {
         Ok(Self {
             fs: settings.cgroups.clone(),
             enabled: settings.cgroups_per_qos,
-            default_driver: if settings.systemd_driver {
-                CgroupDriver::Systemd
-            } else {
-                CgroupDriver::Cgroupfs
-            },
+            default_driver: settings.cgroup_driver,
             cgroupfs: tree(CgroupDriver::Cgroupfs)?,
             systemd: tree(CgroupDriver::Systemd)?,
             kubepods: KubepodsAmounts {

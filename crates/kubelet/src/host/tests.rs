@@ -66,7 +66,7 @@ pub(super) fn settings(root: &Path, cgroups: CgroupFs) -> HostSettings {
         cgroups,
         cgroup_root: String::new(),
         cgroups_per_qos: true,
-        systemd_driver: true,
+        cgroup_driver: CgroupDriver::Systemd,
         cpu_cfs_quota: true,
         cpu_cfs_quota_period: Duration::from_millis(100),
         pod_pids_limit: Some(100),

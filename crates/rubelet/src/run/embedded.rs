@@ -31,13 +31,18 @@ const LEAST_DEFAULT_LOG: u64 = 50 << 20;
 /// Replaces the endpoint in the log and in messages.
 pub(crate) const ENDPOINT: &str = "embedded";
 
+/// The value of `cgroupDriver`, which is valid.
+pub(super) fn cgroup_driver(value: &str) -> CgroupDriver {
+    match value {
+        "systemd" => CgroupDriver::Systemd,
+        _ => CgroupDriver::Cgroupfs,
+    }
+}
+
 /// The runtime's settings from the configuration.
 pub(crate) fn settings(options: &Options, cgroup_driver: &str) -> anyhow::Result<RuntimeSettings> {
     let mut settings = RuntimeSettings::new(&options.root_dir, &options.run_dir);
-    let driver = match cgroup_driver {
-        "systemd" => CgroupDriver::Systemd,
-        _ => CgroupDriver::Cgroupfs,
-    };
+    let driver = self::cgroup_driver(cgroup_driver);
     CgroupPath::parse(&options.cgroup)
         .and_then(|shims| settings.set_cgroups(driver, &shims))
         .map_err(|error| anyhow!("rubelet.runtime.cgroup: {error}"))?;

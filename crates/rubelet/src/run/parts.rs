@@ -84,7 +84,7 @@ pub(super) fn host(
         cgroups: node.cgroups.clone(),
         cgroup_root: config.cgroup_root.clone(),
         cgroups_per_qos: config.cgroups_per_qos,
-        systemd_driver: config.cgroup_driver == "systemd",
+        cgroup_driver: embedded::cgroup_driver(&config.cgroup_driver),
         cpu_cfs_quota: config.cpu_cfs_quota,
         cpu_cfs_quota_period: config.cpu_cfs_quota_period,
         pod_pids_limit: u64::try_from(config.pod_pids_limit)
