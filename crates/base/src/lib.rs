@@ -15,6 +15,7 @@
 pub mod backoff;
 pub mod duration;
 pub mod error_chain;
+pub mod event_reason;
 pub mod ids;
 pub mod os_error;
 pub mod parity;

@@ -46,14 +46,14 @@ use rubelet_api::{
     objects::{PodObjects, Token},
     pod::Pod,
 };
-use rubelet_base::{ErrorChain, PodUid};
+use rubelet_base::{ErrorChain, PodUid, event_reason};
 use rubelet_kube::Client;
 use rubelet_node_state::{
     clock::Clock,
-    host_error::{FAILED_SANDBOX, HostError, HostWarning},
+    host_error::{HostError, HostWarning},
     keyring::{Keyring, PullLogin},
     objects::{
-        CONFIG_ERROR, FAILED_MOUNT, ObjectRefs, ObjectSource, ServiceAccount, ServiceAccountError,
+        CONFIG_ERROR, ObjectRefs, ObjectSource, ServiceAccount, ServiceAccountError,
         ServiceAccounts,
     },
 };
@@ -191,7 +191,7 @@ impl ClusterObjects {
     async fn volumes(&self, pod: &Arc<Pod>) -> Result<PodObjects, HostError> {
         let reads = pod.spec.volumes.iter().map(|volume| async move {
             let failed = |error: ObjectReadError| HostError {
-                reason: FAILED_MOUNT,
+                reason: event_reason::FAILED_MOUNT,
                 message: format!(
                     "MountVolume.SetUp failed for volume {:?} : {}",
                     volume.name,
@@ -354,7 +354,8 @@ impl ObjectSource for ClusterObjects {
 
     async fn runtime_handler(&self, class: &str) -> Result<String, HostError> {
         let handler = self.shared.handler(class).await;
-        let handler = handler.map_err(|error| HostError::new(FAILED_SANDBOX, &error))?;
+        let handler =
+            handler.map_err(|error| HostError::new(event_reason::FAILED_SANDBOX, &error))?;
         self.shared.flush().await;
         Ok(handler)
     }

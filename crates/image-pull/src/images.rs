@@ -34,7 +34,7 @@ use crate::{
     image_access::{ImageAccess, PodCredentials},
     node_logins::NodeLogins,
 };
-use rubelet_base::{ErrorChain, duration::format_go};
+use rubelet_base::{ErrorChain, duration::format_go, event_reason};
 
 /// Maximum number of concurrent image pulls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,7 +191,8 @@ impl ImagePuller {
         };
         let message = format!("Container image {image:?} already present on machine{accessible}");
         let (container, kind) = (Some(container), EventType::Normal);
-        self.recorder.pod(pod, container, kind, "Pulled", &message);
+        self.recorder
+            .pod(pod, container, kind, event_reason::PULLED, &message);
     }
 
     /// Ensures the image volumes of a container: the runtime's image identifiers, by volume name.
@@ -240,7 +241,7 @@ impl ImagePuller {
                 container.image,
                 ErrorChain(&error)
             );
-            self.warn(pod, container, "InspectFailed", &message);
+            self.warn(pod, container, event_reason::INSPECT_FAILED, &message);
             StartFailure::new(INVALID_IMAGE_NAME, message)
         })?;
         let present = self.status(pod, container, &reference).await?;
@@ -281,7 +282,7 @@ impl ImagePuller {
                 container.image,
                 ErrorChain(&error)
             );
-            self.warn(pod, container, "Failed", &message);
+            self.warn(pod, container, event_reason::FAILED, &message);
             StartFailure::new(ERR_IMAGE_PULL, message)
         })?;
         let logins = self.logins_for(pod, reference, logins).await;
@@ -306,7 +307,7 @@ impl ImagePuller {
         );
         let name = Some(container.name);
         self.recorder
-            .pod(pod, name, EventType::Normal, "Pulled", &message);
+            .pod(pod, name, EventType::Normal, event_reason::PULLED, &message);
         Ok(present)
     }
 
@@ -322,7 +323,7 @@ impl ImagePuller {
                 container.image,
                 ErrorChain(&error)
             );
-            self.warn(pod, container, "InspectFailed", &message);
+            self.warn(pod, container, event_reason::INSPECT_FAILED, &message);
             StartFailure::new(IMAGE_INSPECT_ERROR, message)
         })
     }
@@ -358,7 +359,7 @@ impl ImagePuller {
             pod,
             Some(container.name),
             EventType::Normal,
-            "Pulling",
+            event_reason::PULLING,
             &message,
         );
         let _permit = match &self.permits {
@@ -401,7 +402,7 @@ impl ImagePuller {
                 let message = format!("failed to pull image {image:?}: {}", joined(chains));
                 let told = joined(errors.iter().map(ToString::to_string));
                 let event = format!("Failed to pull image {image:?}: {told}");
-                self.warn(pod, container, "Failed", &event);
+                self.warn(pod, container, event_reason::FAILED, &event);
                 Err(StartFailure::new(reason, message))
             }
         }

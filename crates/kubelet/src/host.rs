@@ -22,7 +22,7 @@ use rubelet_api::{
     objects::PodObjects,
     pod::Pod,
 };
-use rubelet_base::{ContainerId, ErrorChain, PodName, PodUid};
+use rubelet_base::{ContainerId, ErrorChain, PodName, PodUid, event_reason};
 use rubelet_cgroup_plan::{CgroupDriver, CgroupLayout};
 use rubelet_cri::v1;
 use rubelet_host::{CgroupFs, Machine};
@@ -255,7 +255,7 @@ impl PodHost for LocalHost {
         self.blocking(move |inner| match pod.spec.container(&name) {
             Some(container) => files::container_files(inner, &pod, container, &env, &ips),
             None => Err(HostError {
-                reason: "FailedMount",
+                reason: event_reason::FAILED_MOUNT,
                 message: format!("the pod has no container {name:?}"),
             }),
         })

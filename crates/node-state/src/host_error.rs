@@ -2,10 +2,7 @@
 
 use std::error::Error;
 
-use rubelet_base::ErrorChain;
-
-/// Reason of the event for a sandbox that can't be created.
-pub const FAILED_SANDBOX: &str = "FailedCreatePodSandBox";
+use rubelet_base::{ErrorChain, event_reason};
 
 /// The message of that event.
 #[must_use]
@@ -37,7 +34,7 @@ impl HostError {
     #[must_use]
     pub fn sandbox(error: &(dyn Error + 'static)) -> Self {
         Self {
-            reason: FAILED_SANDBOX,
+            reason: event_reason::FAILED_SANDBOX,
             message: failed_sandbox(&ErrorChain(error).to_string()),
         }
     }

@@ -10,16 +10,14 @@ use rubelet_api::{
     objects::{PodObjects, Token},
     pod::Pod,
 };
-use rubelet_base::PodUid;
+use rubelet_base::{PodUid, event_reason};
 use tokio::sync::watch;
 
 use crate::{
-    host_error::{FAILED_SANDBOX, HostError, HostWarning},
+    host_error::{HostError, HostWarning},
     keyring::PullLogin,
 };
 
-/// Reason of the event for a volume that can't be set up.
-pub const FAILED_MOUNT: &str = "FailedMount";
 /// Waiting reason of a container whose configuration can't be generated.
 pub const CONFIG_ERROR: &str = "CreateContainerConfigError";
 /// The use of the objects. A pod reads only the objects that it needs at the time, so that a
@@ -155,7 +153,7 @@ impl ObjectSource for NoObjects {
 
     async fn runtime_handler(&self, class: &str) -> Result<String, HostError> {
         Err(HostError {
-            reason: FAILED_SANDBOX,
+            reason: event_reason::FAILED_SANDBOX,
             message: format!("failed to lookup RuntimeClass {class}: {ALONE}"),
         })
     }

@@ -1,6 +1,7 @@
 //! The events for a change of the status, beside those that steps raise.
 
 use rubelet_api::status::{ContainerState, PodStatus};
+use rubelet_base::event_reason;
 
 use crate::image::IMAGE_PULL_BACK_OFF;
 
@@ -63,14 +64,14 @@ pub fn events(
         events.push(StatusEvent {
             container: container.clone(),
             warning,
-            reason: "BackOff",
+            reason: event_reason::BACK_OFF,
             message: text,
         });
         if **reason == *IMAGE_PULL_BACK_OFF {
             events.push(StatusEvent {
                 container,
                 warning: true,
-                reason: "Failed",
+                reason: event_reason::FAILED,
                 message: format!("Error: {reason}"),
             });
         }
@@ -79,7 +80,7 @@ pub fn events(
         events.push(StatusEvent {
             container: None,
             warning: false,
-            reason: "DeadlineExceeded",
+            reason: event_reason::DEADLINE_EXCEEDED,
             message: new.message.to_string(),
         });
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, convert::Infallible, future::pending, sync::Arc, time::Duration};
 
-use rubelet_base::{Backoff, ErrorChain};
+use rubelet_base::{Backoff, ErrorChain, event_reason};
 use rubelet_kube::ApiError;
 use rubelet_node_plan::{
     eviction::ResourceLevels,
@@ -133,7 +133,7 @@ impl<A: NodeApi> StatusTask<A> {
     pub(super) async fn run(mut self) -> Infallible {
         self.record(&NodeEvent {
             warning: false,
-            reason: "Starting",
+            reason: event_reason::STARTING,
             message: "Starting kubelet.".to_owned(),
         });
         self.until_the_runtime_is_known().await;
@@ -373,7 +373,7 @@ impl<A: NodeApi> StatusTask<A> {
         if empty && !self.empty_disk_reported {
             self.record(&NodeEvent {
                 warning: true,
-                reason: "InvalidDiskCapacity",
+                reason: event_reason::INVALID_DISK_CAPACITY,
                 message: "invalid capacity 0 on image filesystem".to_owned(),
             });
         }

@@ -27,7 +27,7 @@ use self::slices::Slices;
 pub(super) use self::slices::{MachineSystemd, SliceService};
 use super::{HostSettings, micros};
 
-const REASON: &str = "FailedCreatePodContainer";
+const REASON: &str = rubelet_base::event_reason::FAILED_POD_CONTAINER;
 
 const QOS_CLASSES: [QosClass; 3] = [
     QosClass::Guaranteed,

@@ -3,11 +3,11 @@
 use std::{collections::BTreeSet, fs, io, sync::Arc};
 
 use rubelet_api::{objects::PodObjects, pod::Pod};
-use rubelet_base::{ErrorChain, PodName, PodUid};
+use rubelet_base::{ErrorChain, PodName, PodUid, event_reason};
 use rubelet_cgroup_plan::CgroupDriver;
 use rubelet_logs::{directories, layout::PodLogDir, links::remove_dangling_links};
 use rubelet_node_plan::{SYSCTL_FORBIDDEN, check_sysctls, memory_volume_bound};
-use rubelet_node_state::{host_error::HostError, objects::FAILED_MOUNT};
+use rubelet_node_state::host_error::HostError;
 use rubelet_volumes::{MountedVolumes, PodDirs, VolumeError, VolumeSettings};
 use tracing::warn;
 
@@ -45,8 +45,8 @@ pub(super) fn volumes(
     let mounted =
         rubelet_volumes::prepare(pod, &dirs, &settings(inner, pod), objects).map_err(|error| {
             match error {
-                VolumeError::PodDir { .. } => HostError::new("Failed", &error),
-                _ => HostError::new(FAILED_MOUNT, &error),
+                VolumeError::PodDir { .. } => HostError::new(event_reason::FAILED, &error),
+                _ => HostError::new(event_reason::FAILED_MOUNT, &error),
             }
         })?;
     inner
@@ -64,7 +64,7 @@ pub(super) fn refresh(
 ) -> Result<(), HostError> {
     let dirs = dirs(inner, &pod.uid)?;
     rubelet_volumes::refresh(pod, &dirs, &settings(inner, pod), objects)
-        .map_err(|error| HostError::new(FAILED_MOUNT, &error))
+        .map_err(|error| HostError::new(event_reason::FAILED_MOUNT, &error))
 }
 
 fn settings(inner: &LocalHostState, pod: &Pod) -> VolumeSettings {
@@ -79,13 +79,14 @@ fn settings(inner: &LocalHostState, pod: &Pod) -> VolumeSettings {
 pub(super) fn mounted(inner: &LocalHostState, pod: &Pod) -> Result<Arc<MountedVolumes>, HostError> {
     let mounted = inner.mounted.lock().get(&pod.uid).map(Arc::clone);
     mounted.ok_or_else(|| HostError {
-        reason: FAILED_MOUNT,
+        reason: event_reason::FAILED_MOUNT,
         message: "the pod's volumes are not set up".to_owned(),
     })
 }
 
 pub(super) fn dirs(inner: &LocalHostState, uid: &PodUid) -> Result<PodDirs, HostError> {
-    PodDirs::new(&inner.settings.root, uid).map_err(|error| HostError::new("FailedMount", &error))
+    PodDirs::new(&inner.settings.root, uid)
+        .map_err(|error| HostError::new(event_reason::FAILED_MOUNT, &error))
 }
 
 /// Unmounts and removes volumes.

@@ -7,9 +7,10 @@ use rubelet_api::{
     pod::Pod,
     volume::VolumeSource,
 };
+use rubelet_base::event_reason;
 use rubelet_cgroup_plan::CgroupDriver;
 use rubelet_cri::v1;
-use rubelet_node_state::host_error::{FAILED_SANDBOX, HostError, HostWarning, failed_sandbox};
+use rubelet_node_state::host_error::{HostError, HostWarning, failed_sandbox};
 use rubelet_pod_plan::cri_config::{
     ContainerFiles, SandboxInputs,
     env::{EnvFiles, lookup},
@@ -91,7 +92,7 @@ fn resolv_conf(path: &Path) -> Result<String, HostError> {
     match read_optional(path) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()),
         Err(error) => Err(HostError {
-            reason: FAILED_SANDBOX,
+            reason: event_reason::FAILED_SANDBOX,
             message: failed_sandbox(&format!(
                 "cannot read resolvConf {}: {error}",
                 path.display()
@@ -115,7 +116,7 @@ pub(super) fn env_files(
             continue;
         };
         let failed = |why: &dyn std::fmt::Display| HostError {
-            reason: "FailedMount",
+            reason: event_reason::FAILED_MOUNT,
             message: format!("cannot read the env file {path:?} of the volume {volume:?}: {why}"),
         };
         let directory = mounted.path(volume);
@@ -159,11 +160,11 @@ pub(super) fn container_files(
             sub_path: &path,
         };
         let prepared = sub_path::prepare(&dirs, &request)
-            .map_err(|error| HostError::new("FailedMount", &error))?;
+            .map_err(|error| HostError::new(event_reason::FAILED_MOUNT, &error))?;
         sub_paths.insert(index, prepared.display().to_string());
     }
     let termination_log = termination_log::create(&dirs, &container.name)
-        .map_err(|error| HostError::new("FailedMount", &error))?;
+        .map_err(|error| HostError::new(event_reason::FAILED_MOUNT, &error))?;
     Ok(ContainerFiles {
         volumes: mounted
             .paths
@@ -188,7 +189,7 @@ fn hosts_file(
     pod_ips: &[Box<str>],
 ) -> Result<Option<String>, HostError> {
     let failed = |message: String| HostError {
-        reason: "FailedMount",
+        reason: event_reason::FAILED_MOUNT,
         message,
     };
     let aliases = &pod.spec.host_aliases;
@@ -200,7 +201,7 @@ fn hosts_file(
         return Ok(None);
     } else {
         let hostname = pod_hostname(pod, &inner.settings.cluster_domain)
-            .map_err(|error| HostError::new("FailedMount", &error))?;
+            .map_err(|error| HostError::new(event_reason::FAILED_MOUNT, &error))?;
         etc_hosts::pod_hosts(pod_ips, &hostname, aliases).into_bytes()
     };
     let path = etc_hosts::write(dirs, &content)

@@ -9,9 +9,9 @@ use std::{
 
 use parking_lot::Mutex;
 use rubelet_api::{pod::Pod, security::UserRange};
-use rubelet_base::{ErrorChain, PodUid};
+use rubelet_base::{ErrorChain, PodUid, event_reason};
 use rubelet_node_plan::{UserRanges, UserSettings};
-use rubelet_node_state::host_error::{FAILED_SANDBOX, HostError, failed_sandbox};
+use rubelet_node_state::host_error::{HostError, failed_sandbox};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
@@ -167,7 +167,7 @@ fn write(path: &Path, range: UserRange) -> io::Result<()> {
 
 fn failed(message: &str) -> HostError {
     HostError {
-        reason: FAILED_SANDBOX,
+        reason: event_reason::FAILED_SANDBOX,
         message: failed_sandbox(message),
     }
 }

@@ -6,7 +6,7 @@ use rubelet_api::{
     pod::Pod,
     probe::{Hook, HttpGet, TargetPort, TcpSocket},
 };
-use rubelet_base::{ContainerId, ErrorChain};
+use rubelet_base::{ContainerId, ErrorChain, event_reason};
 use rubelet_cri::v1;
 use rubelet_node_state::events::EventType;
 use rubelet_pod_plan::{ObservedPod, pod_ips::in_family_order};
@@ -157,7 +157,7 @@ impl HookRunner {
         match report.verdict {
             ProbeOutcome::Passed => Ok(()),
             ProbeOutcome::Warned => {
-                let (kind, reason) = (EventType::Warning, "LifecycleHTTPFallback");
+                let (kind, reason) = (EventType::Warning, event_reason::LIFECYCLE_HTTP_FALLBACK);
                 self.event(container, kind, reason, &report.output);
                 Ok(())
             }

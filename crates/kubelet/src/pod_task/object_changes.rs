@@ -4,11 +4,11 @@
 use std::{sync::Arc, time::Duration};
 
 use rubelet_api::{objects::PodObjects, pod::Pod};
-use rubelet_base::Backoff;
+use rubelet_base::{Backoff, event_reason};
 use rubelet_node_state::{
     events::EventType,
     host_error::HostError,
-    objects::{CONFIG_ERROR, FAILED_MOUNT, ObjectRefs, ObjectSource, needs_volume_refresh},
+    objects::{CONFIG_ERROR, ObjectRefs, ObjectSource, needs_volume_refresh},
 };
 use rubelet_pod_plan::step_failure::StepFailure;
 use tokio::{
@@ -168,7 +168,7 @@ impl PodTask {
         let sandbox = history.sandbox.as_ref();
         AwaitedObjects {
             volumes: self.observed.ready_sandbox().is_some() && needs_volume_refresh(&self.pod),
-            failed: sandbox.is_some_and(|failure| *failure.reason == *FAILED_MOUNT)
+            failed: sandbox.is_some_and(|failure| *failure.reason == *event_reason::FAILED_MOUNT)
                 || failures.any(|failure| *failure.reason == *CONFIG_ERROR),
         }
     }
@@ -207,7 +207,7 @@ impl PodTask {
             return;
         }
         let history = &mut self.history;
-        let mount = |failure: &mut StepFailure| *failure.reason == *FAILED_MOUNT;
+        let mount = |failure: &mut StepFailure| *failure.reason == *event_reason::FAILED_MOUNT;
         let config = |failure: &mut StepFailure| *failure.reason == *CONFIG_ERROR;
         let mut reset = history.sandbox.take_if(mount).is_some();
         for one in history.containers.values_mut() {

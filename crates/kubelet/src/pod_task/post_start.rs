@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use rubelet_api::{container::Container, pod::Pod};
-use rubelet_base::ContainerId;
+use rubelet_base::{ContainerId, event_reason};
 use rubelet_node_state::{events::EventType, pod_board::PodEntry};
 use rubelet_pod_plan::{
     OperatorIntents,
@@ -69,7 +69,7 @@ impl PodTask {
         let message = error.to_string();
         warn!(pod = %pod.name, container = name, error = message, "PostStart hook failed");
         // The hook's output may hold secrets; events are read by more people than statuses.
-        let (kind, reason) = (EventType::Warning, "FailedPostStartHook");
+        let (kind, reason) = (EventType::Warning, event_reason::FAILED_POST_START_HOOK);
         self.event(name, kind, reason, "PostStartHook failed");
         let cause = KillCause::PostStart;
         let now = self.context.clock.now();

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use futures_util::future::join;
 use jiff::Timestamp;
 use rubelet_api::container::Container;
-use rubelet_base::{ContainerId, ErrorChain, SandboxId};
+use rubelet_base::{ContainerId, ErrorChain, SandboxId, event_reason};
 use rubelet_cri::{CriError, v1};
 use rubelet_image_pull::images::PresentImage;
 use rubelet_node_state::start_failure::StartFailure;
@@ -135,7 +135,12 @@ impl PodTask {
                 } else {
                     format!("Error: {message}")
                 };
-                self.event(&container.name, EventType::Warning, "Failed", &text);
+                self.event(
+                    &container.name,
+                    EventType::Warning,
+                    event_reason::FAILED,
+                    &text,
+                );
                 self.history
                     .note_start_failed(container, reason, message, now);
                 // Regular containers do not depend on each other; the next one is tried.
@@ -257,7 +262,7 @@ impl PodTask {
         self.context
             .pleg
             .learned_container(&self.pod.uid, &id, sandbox);
-        let (kind, reason) = (EventType::Normal, "Created");
+        let (kind, reason) = (EventType::Normal, event_reason::CREATED);
         self.event(&container.name, kind, reason, "Container created");
         Ok(id)
     }
@@ -293,7 +298,7 @@ impl PodTask {
         });
         let result = self.context.starts.run(call).await;
         result.map_err(|error| StartFailure::new("RunContainerError", chain(&error)))?;
-        let (kind, reason) = (EventType::Normal, "Started");
+        let (kind, reason) = (EventType::Normal, event_reason::STARTED);
         self.event(&container.name, kind, reason, "Container started");
         Ok(())
     }

@@ -8,13 +8,13 @@ use rubelet_api::{
     objects::{ConfigMap, PodObjects, Secret, Token},
     pod::Pod,
 };
-use rubelet_base::PodUid;
+use rubelet_base::{PodUid, event_reason};
 use rubelet_cri::v1;
 use rubelet_node_state::{
-    host_error::{FAILED_SANDBOX, HostError, HostWarning},
+    host_error::{HostError, HostWarning},
     keyring::PullLogin,
     objects::{
-        CONFIG_ERROR, FAILED_MOUNT, ObjectRefs, ObjectSource, ServiceAccount, ServiceAccountError,
+        CONFIG_ERROR, ObjectRefs, ObjectSource, ServiceAccount, ServiceAccountError,
         ServiceAccounts, never,
     },
 };
@@ -155,7 +155,7 @@ impl ObjectSource for FakeObjects {
         assert!(state.pods.contains_key(&pod.uid), "only tracked pods read");
         state.reads += 1;
         let reason = match refs {
-            ObjectRefs::Volumes => FAILED_MOUNT,
+            ObjectRefs::Volumes => event_reason::FAILED_MOUNT,
             ObjectRefs::Environment(_) => CONFIG_ERROR,
         };
         match state.unavailable.clone() {
@@ -172,7 +172,7 @@ impl ObjectSource for FakeObjects {
     async fn runtime_handler(&self, class: &str) -> Result<String, HostError> {
         let handler = self.state().handlers.get(class).cloned();
         handler.ok_or_else(|| HostError {
-            reason: FAILED_SANDBOX,
+            reason: event_reason::FAILED_SANDBOX,
             message: format!("runtimeclass.node.k8s.io {class:?} not found"),
         })
     }

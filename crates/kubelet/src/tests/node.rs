@@ -18,7 +18,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use rubelet_api::pod::PodSource;
-use rubelet_base::{ContainerId, PodName, PodUid};
+use rubelet_base::{ContainerId, PodName, PodUid, event_reason};
 use rubelet_cri::Timeouts;
 use rubelet_image_pull::{
     image_access::ImageAccess, images::PullParallelism, node_logins::NodeLogins,
@@ -29,7 +29,6 @@ use rubelet_node_state::{
     intents::IntentBoard,
     metrics::NodeMetrics,
     node_ips::NodeIps,
-    objects::FAILED_MOUNT,
 };
 use rubelet_parity::event_text::find;
 use rubelet_pleg::{PID_QUERY_IDLE, PlegSettings, processes::Processes};
@@ -275,7 +274,7 @@ impl Drop for Node {
         }
         for (_, _, event) in self.recorder.board().list() {
             let warning = event.kind == EventType::Warning;
-            if &*event.reason == FAILED_MOUNT {
+            if &*event.reason == event_reason::FAILED_MOUNT {
                 // Its message comes from the fake host.
                 continue;
             }

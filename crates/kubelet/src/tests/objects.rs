@@ -11,13 +11,14 @@ use rubelet_api::{
     status::{ContainerState, Phase},
     volume::{FileVolume, ObjectVolume, Volume, VolumeSource},
 };
+use rubelet_base::event_reason;
 use rubelet_cri::{CriError, CriErrorKind, CriResult, ImageService, v1};
 use rubelet_image_pull::{
     image_access::ImageAccess,
     images::{ImagePuller, PullParallelism},
     node_logins::NodeLogins,
 };
-use rubelet_node_state::{clock::Clock, events::Recorder, objects::FAILED_MOUNT};
+use rubelet_node_state::{clock::Clock, events::Recorder};
 use rubelet_sim::Behavior;
 use tokio::time::sleep;
 
@@ -186,7 +187,7 @@ async fn a_volume_with_an_unreadable_object_holds_up_the_pod() {
     assert_eq!(node.state("web", "a"), "Waiting ContainerCreating");
     assert!(
         node.events("web")
-            .contains(&format!("{FAILED_MOUNT} {why}"))
+            .contains(&format!("{} {why}", event_reason::FAILED_MOUNT))
     );
     assert_eq!(node.calls("RunPodSandbox"), 0);
     node.objects.set_secret("login", "password", "1");

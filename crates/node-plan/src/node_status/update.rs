@@ -1,5 +1,6 @@
 //! From the node as the API server shows it, and what was measured, to the node as it should be.
 
+use rubelet_base::event_reason;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -90,7 +91,7 @@ pub fn update(
         state.reboot_told = true;
         events.push(NodeEvent {
             warning: true,
-            reason: "Rebooted",
+            reason: event_reason::REBOOTED,
             message: format!(
                 "Node {} has been rebooted, boot id: {}",
                 settings.name, facts.boot_id

@@ -4,7 +4,7 @@ use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use rubelet_api::container::Container;
-use rubelet_base::PodUid;
+use rubelet_base::{PodUid, event_reason};
 use rubelet_cri::RuntimeService;
 use rubelet_node_state::{
     clock::Clock,
@@ -255,11 +255,14 @@ impl ProberTask {
             // A late attempt is a problem of the node. Events of all containers would add load just
             // when it is overloaded, so only the log reports it.
             (AttemptOutcome::Late, _) | (_, ProbeOutcome::Passed) => return,
-            (_, ProbeOutcome::Warned) => ("ProbeWarning", "probe warning"),
-            (_, ProbeOutcome::Failed | ProbeOutcome::TimedOut) => ("Unhealthy", "probe failed"),
-            (_, ProbeOutcome::Errored) => {
-                ("Unhealthy", "probe errored and resulted in unknown state")
+            (_, ProbeOutcome::Warned) => (event_reason::PROBE_WARNING, "probe warning"),
+            (_, ProbeOutcome::Failed | ProbeOutcome::TimedOut) => {
+                (event_reason::UNHEALTHY, "probe failed")
             }
+            (_, ProbeOutcome::Errored) => (
+                event_reason::UNHEALTHY,
+                "probe errored and resulted in unknown state",
+            ),
         };
         let Container { name, .. } = context.container();
         let message = format!("{} {how}: {}", context.kind.as_str(), done.report.output);

@@ -7,7 +7,7 @@ mod pre_stop;
 mod stop_sequence;
 
 use futures_util::future::join_all;
-use rubelet_base::{ContainerId, ErrorChain};
+use rubelet_base::{ContainerId, ErrorChain, event_reason};
 use rubelet_node_state::events::EventType;
 use rubelet_pod_plan::{ProbeKind, ProbeResult, reason::KillCause, step::Kill};
 
@@ -26,7 +26,12 @@ const MAX_PROBE_OUTPUT: usize = 1024;
 impl PodTask {
     pub(in crate::pod_task) async fn kill_containers(&mut self, kills: Vec<Kill>) -> StepOutcome {
         for kill in &kills {
-            self.event(&kill.name, EventType::Normal, "Killing", &kill.message);
+            self.event(
+                &kill.name,
+                EventType::Normal,
+                event_reason::KILLING,
+                &kill.message,
+            );
             let reason = self.kill_reason(kill);
             let now = self.context.clock.now();
             self.history.note_killed(&kill.name, &kill.id, &reason, now);

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use rubelet_base::SandboxId;
+use rubelet_base::{SandboxId, event_reason};
 use rubelet_cri::v1;
 use rubelet_node_state::{
     events::EventType,
-    host_error::{FAILED_SANDBOX, HostError, failed_sandbox},
+    host_error::{HostError, failed_sandbox},
     runtime_state::RuntimeHandler,
 };
 use rubelet_pod_plan::{
@@ -23,7 +23,7 @@ impl PodTask {
         // Once for each replacement: after a failed attempt the event has been recorded already.
         if attempt > 0 && self.history.sandbox.is_none() {
             let message = "Pod sandbox changed, it will be killed and re-created.";
-            let (kind, reason) = (EventType::Normal, "SandboxChanged");
+            let (kind, reason) = (EventType::Normal, event_reason::SANDBOX_CHANGED);
             self.context
                 .recorder
                 .pod(&self.pod, None, kind, reason, message);
@@ -122,7 +122,7 @@ impl PodTask {
             let runtime = Arc::clone(&context.runtime_state.borrow().name);
             let message = no_user_namespaces(&runtime, &runtime_handler);
             return Err(HostError {
-                reason: FAILED_SANDBOX,
+                reason: event_reason::FAILED_SANDBOX,
                 message: failed_sandbox(&message),
             });
         }

@@ -5,7 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use rubelet_api::probe::Hook;
-use rubelet_base::ContainerId;
+use rubelet_base::{ContainerId, event_reason};
 use rubelet_node_state::events::EventType;
 use rubelet_pod_plan::step::Kill;
 use tokio::{task::JoinSet, time::timeout};
@@ -89,6 +89,6 @@ async fn run(runner: HookRunner, pending: PendingHook) {
     let error = error.to_string();
     warn!(pod = %runner.pod().name, container = %container, error, "PreStop hook failed");
     // The hook's output may hold secrets; events are read by more people than the log.
-    let (kind, reason) = (EventType::Warning, "FailedPreStopHook");
+    let (kind, reason) = (EventType::Warning, event_reason::FAILED_PRE_STOP_HOOK);
     runner.event(&container, kind, reason, "PreStopHook failed");
 }
