@@ -96,7 +96,7 @@ impl TopArgs {
     fn tables(&self, summary: &Value) -> String {
         let node = rows_of_node(&summary["node"], !self.no_headers);
         let pods = rows_of_pods(
-            summary["pods"].as_array().map_or(&[], Vec::as_slice),
+            summary["pods"].as_array().map_or(&[][..], Vec::as_slice),
             self.namespace.namespace(),
             self.containers,
             self.sort_by,

@@ -28,8 +28,8 @@ pub(crate) struct CgroupReadings {
     pub(crate) devices: BTreeMap<(u32, u32), Box<str>>,
 }
 
-/// Reads the cgroups of `targets` and the first one of `kubepods` that exists; those that are gone, or belong to another machine, are omitted.
-/// Blocks.
+/// Reads the cgroups of `targets` and the first one of `kubepods` that exists; those that are gone, or
+/// belong to another machine, are omitted. Blocks.
 pub(crate) fn read(
     fs: &CgroupFs,
     targets: &[PodTarget],
