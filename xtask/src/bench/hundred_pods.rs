@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use rubelet_testbed::containerd::{HostPorts, Line};
 use rubelet_testbed::{Agent, Containerd, CriTruth, clock, images, proc, wait};
 
@@ -24,6 +24,10 @@ const MINUTE: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Number of times that the agent is killed; the result is the median.
 const ADOPTIONS: usize = 5;
+/// Number of summaries; the result is the median.
+const SUMMARIES: usize = 9;
+/// The age of statistics that the local socket shows, and a little.
+const STATS_AGE: Duration = Duration::from_millis(1100);
 
 /// The benchmarks that need [`IDLE`] to pass.
 const IDLE_NAMES: [&str; 3] = [
@@ -71,6 +75,9 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
         let calls = scrape::growth(&before, &after, "kubelet_runtime_operations_total")?;
         results.add("idle_rpcs_per_min_100", calls);
     }
+    if request.includes("summary_ms_100") {
+        results.add("summary_ms_100", summary_ms(&agent)?);
+    }
     if request.includes("runtime_cpu_idle_alone_pct_100") {
         progress("60 s of nothing without the agent");
         agent.terminate()?;
@@ -98,6 +105,29 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
     }
     drop(agent);
     containerd.remove()
+}
+
+/// The time of one `/stats/summary` of all pods, in milliseconds.
+pub(super) fn summary_ms(agent: &Agent) -> Result<f64> {
+    progress("statistics of 100 pods");
+    let mut times = Vec::new();
+    for _ in 0..SUMMARIES {
+        // Younger numbers would not be read again.
+        wait::pass(STATS_AGE);
+        let start = clock::now();
+        let answer = agent.get("/stats/summary")?;
+        times.push(start.elapsed());
+        ensure!(
+            answer.status == 200,
+            "/stats/summary gave {}",
+            answer.status
+        );
+        let summary: serde_json::Value = serde_json::from_str(&answer.text())?;
+        let pods = summary["pods"].as_array().map_or(0, Vec::len);
+        ensure!(pods == PODS, "the summary has {pods} pods");
+    }
+    times.sort();
+    Ok(times[SUMMARIES / 2].as_secs_f64() * 1000.0)
 }
 
 /// The memory of the agent right after the start of all pods.

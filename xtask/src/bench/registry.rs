@@ -169,6 +169,14 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         about: "calls of the agent to the runtime in the same 60 s",
     },
     Benchmark {
+        name: "summary_ms_100",
+        unit: "ms",
+        goal: 15.0,
+        better: Better::Smaller,
+        group: Group::HundredPods,
+        about: "one /stats/summary of 100 pods, the median of 9",
+    },
+    Benchmark {
         name: "adopt_100_ms",
         unit: "ms",
         goal: 500.0,
@@ -405,6 +413,14 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         better: Better::Smaller,
         group: Group::EmbeddedHundred,
         about: "its CPU time over 60 s while idle",
+    },
+    Benchmark {
+        name: "embedded_summary_ms_100",
+        unit: "ms",
+        goal: 15.0,
+        better: Better::Smaller,
+        group: Group::EmbeddedHundred,
+        about: "one /stats/summary of 100 pods, the median of 9",
     },
     Benchmark {
         name: "embedded_stop_100_s",

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use rubelet_testbed::{clock, proc, wait};
 
-use super::super::hundred_pods::{IDLE, PODS, SETTLE, stop_all, until_ready};
+use super::super::hundred_pods::{IDLE, PODS, SETTLE, stop_all, summary_ms, until_ready};
 use super::super::report::Results;
 use super::super::{Request, mib, progress};
 use super::{agent_with, environment};
@@ -30,6 +30,9 @@ pub(in super::super) fn measure(request: &Request<'_>, results: &mut Results) ->
         let used = cpu()? - before;
         let percent = used.as_secs_f64() / start.elapsed().as_secs_f64() * 100.0;
         results.add("embedded_cpu_idle_pct_100", percent);
+    }
+    if request.includes("embedded_summary_ms_100") {
+        results.add("embedded_summary_ms_100", summary_ms(&agent)?);
     }
     if request.includes("embedded_stop_100_s") {
         let took = stop_all(&agent, &embedded.truth()?)?;

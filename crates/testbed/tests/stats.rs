@@ -1,0 +1,171 @@
+//! Statistics of real pods, as a metrics server, a dashboard and an operator read them. On containerd
+//! and on the embedded runtime, with the machine's cgroup version.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "the location of a failure says which check failed"
+)]
+
+#[path = "outside/outside.rs"]
+mod outside;
+
+use std::net::Ipv4Addr;
+
+use outside::{PodText, TIMEOUT, states};
+use rubelet_testbed::agent::free_port;
+use rubelet_testbed::{Agent, TestRuntime, http};
+use serde_json::Value;
+
+/// A node with a pod that computes and one that waits.
+struct MeasuredNode {
+    agent: Agent,
+    _runtime: TestRuntime,
+    port: String,
+}
+
+impl MeasuredNode {
+    fn start() -> Self {
+        let runtime = TestRuntime::start().unwrap();
+        let port = free_port(Ipv4Addr::LOCALHOST.into()).unwrap();
+        let pods = [
+            PodText::new("busy").script("echo begins; while true; do :; done"),
+            PodText::new("idle").container("second"),
+        ];
+        let mut builder = Agent::builder(&runtime)
+            .config("readOnlyPort", port)
+            .flag("--housekeeping-interval=0s");
+        for pod in &pods {
+            builder = builder.manifest(pod.file(), pod.yaml());
+        }
+        let agent = builder.start().unwrap();
+        states::wait_all_ready(&agent, pods.len());
+        Self {
+            agent,
+            _runtime: runtime,
+            port: format!("127.0.0.1:{port}"),
+        }
+    }
+
+    fn get(&self, path: &str) -> String {
+        let answer = http::get_tcp(&self.port, path).unwrap();
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        answer.text()
+    }
+
+    fn summary(&self) -> Value {
+        serde_json::from_str(&self.get("/stats/summary")).unwrap()
+    }
+}
+
+/// The value of the line that begins so; times may follow it.
+fn metric(text: &str, line: &str) -> Option<f64> {
+    let value = text.lines().find_map(|found| found.strip_prefix(line))?;
+    value.split_whitespace().next()?.parse().ok()
+}
+
+#[track_caller]
+fn at_least(text: &str, line: &str, least: f64) {
+    let found = metric(text, line);
+    assert!(found >= Some(least), "{line}: {found:?}\n{text}");
+}
+
+fn pod_of<'a>(summary: &'a Value, name: &str) -> Option<&'a Value> {
+    let mut pods = summary["pods"].as_array()?.iter();
+    pods.find(|pod| pod["podRef"]["name"] == name)
+}
+
+#[test]
+fn a_metrics_server_and_dashboards_find_the_usage_of_pods() {
+    let node = MeasuredNode::start();
+    let of = r#"{container="main",namespace="default",pod="busy-testnode"}"#;
+    let used = format!("container_cpu_usage_seconds_total{of}");
+    let first = metric(&node.get("/metrics/resource"), &used).unwrap();
+    let grown = node.agent.wait_for("the pod uses CPU time", TIMEOUT, |_| {
+        let text = node.get("/metrics/resource");
+        Ok((metric(&text, &used) > Some(first)).then_some(text))
+    });
+    let text = grown.unwrap();
+    at_least(&text, "node_cpu_usage_seconds_total", 0.1);
+    at_least(&text, "node_memory_working_set_bytes", 1e6);
+    let idle = r#"{namespace="default",pod="idle-testnode"}"#;
+    at_least(&text, &format!("pod_memory_working_set_bytes{idle}"), 1.0);
+    at_least(&text, &format!("container_start_time_seconds{of}"), 1e9);
+    let second = r#"{container="second",namespace="default",pod="idle-testnode"}"#;
+    let memory = format!("container_memory_working_set_bytes{second}");
+    at_least(&text, &memory, 1.0);
+    assert_eq!(metric(&text, "resource_scrape_error"), Some(0.0), "{text}");
+
+    let text = node.get("/metrics/cadvisor");
+    assert_eq!(metric(&text, "container_scrape_error"), Some(0.0), "{text}");
+    let has = |parts: &[&str]| {
+        let mut lines = text.lines();
+        let found = lines.any(|line| parts.iter().all(|part| line.contains(part)));
+        assert!(found, "{parts:?}\n{text}");
+    };
+    let busy = r#"namespace="default",pod="busy-testnode""#;
+    has(&[
+        "container_cpu_usage_seconds_total{container=\"main\"",
+        busy,
+        "cpu=\"total\"",
+    ]);
+    has(&["container_memory_usage_bytes{container=\"main\"", busy]);
+    has(&["container_spec_cpu_shares{container=\"main\"", busy, " 2"]);
+    has(&[
+        "container_fs_usage_bytes{container=\"main\"",
+        busy,
+        "device=\"/dev/",
+    ]);
+    has(&[
+        "container_network_receive_bytes_total{container=\"\"",
+        busy,
+        "interface=\"eth0\"",
+    ]);
+    has(&["id=\"/\"", "container_cpu_usage_seconds_total"]);
+    at_least(&text, "machine_cpu_cores", 1.0);
+}
+
+#[test]
+fn the_summary_has_usage_per_second_disks_logs_and_networks() {
+    let node = MeasuredNode::start();
+    // The first reading has nothing to compare with.
+    let found = node.agent.wait_for("usage per second", TIMEOUT, |_| {
+        let summary = node.summary();
+        let cores = pod_of(&summary, "busy-testnode")
+            .and_then(|pod| pod["containers"][0]["cpu"]["usageNanoCores"].as_u64());
+        Ok((cores > Some(1_000_000)).then_some(summary))
+    });
+    let summary = found.unwrap();
+    let shown = serde_json::to_string_pretty(&summary).unwrap();
+    let number = |pointer: &str, value: &Value| {
+        let found = value.pointer(pointer).and_then(Value::as_u64);
+        found.unwrap_or_else(|| panic!("{pointer} is missing\n{shown}"))
+    };
+    for pointer in [
+        "/node/cpu/usageNanoCores",
+        "/node/memory/workingSetBytes",
+        "/node/fs/capacityBytes",
+        "/node/runtime/imageFs/capacityBytes",
+        "/node/rlimit/maxpid",
+    ] {
+        assert!(number(pointer, &summary) > 0, "{pointer}");
+    }
+    let pod = pod_of(&summary, "busy-testnode").unwrap();
+    for pointer in [
+        "/memory/workingSetBytes",
+        "/process_stats/process_count",
+        "/containers/0/rootfs/capacityBytes",
+        "/containers/0/logs/usedBytes",
+    ] {
+        assert!(number(pointer, pod) > 0, "{pointer}");
+    }
+    assert_eq!(pod["network"]["name"], "eth0", "{shown}");
+    let short = node.get("/stats/summary?only_cpu_and_memory=true");
+    let short: Value = serde_json::from_str(&short).unwrap();
+    assert!(pod_of(&short, "idle-testnode").is_some());
+
+    let top = node.agent.cli(&["top", "--containers"]).unwrap();
+    assert_eq!(top.code, 0, "{}", top.stderr);
+    for part in ["testnode", "busy-testnode", "second", "MEMORY(bytes)"] {
+        assert!(top.stdout.contains(part), "{part}: {}", top.stdout);
+    }
+}
