@@ -5,5 +5,6 @@ mod cut;
 mod endings;
 mod fixture;
 mod front;
+mod golden;
 mod tokens;
 mod websocket;
