@@ -1,6 +1,7 @@
 //! Debian packages: installs the test bed's dependencies, and finds a usable containerd.
 
 pub mod containerd;
+pub mod kubectl;
 pub mod line;
 mod private_apt;
 mod suite;

@@ -1,22 +1,17 @@
 //! `rubelet exec`, `attach`, `port-forward`, `cp` and `debug -it` with running containers.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::process::{Child, Command, Stdio};
 
 use rubelet_testbed::agent::CliOutput;
 use rubelet_testbed::http::get_tcp;
 use rubelet_testbed::images::BUSYBOX_IMAGE;
 use rubelet_testbed::runtime::Kind;
-use rubelet_testbed::{Agent, TestRuntime, wait};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rubelet_testbed::{Agent, TestRuntime};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{self, OpenptFlags};
-use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::outside::children::{Lines, run_with_input};
+use crate::outside::terminal::OnTerminal;
 use crate::outside::{self, PodText, TIMEOUT};
 
 fn with(agent: &Agent, words: &[&str], input: &[u8]) -> CliOutput {
@@ -136,66 +131,6 @@ fn copies(agent: &Agent, pod: &str) {
     );
     let hole = fs::metadata(back.join("hole")).unwrap();
     assert_eq!((hole.len(), hole.blocks()), (1 << 30, 0));
-}
-
-/// A command on a terminal.
-struct OnTerminal {
-    child: Child,
-    person: File,
-    program: OwnedFd,
-    shown: String,
-}
-
-impl OnTerminal {
-    fn start(command: &mut Command) -> Self {
-        let person = pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        pty::unlockpt(&person).unwrap();
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
-        let program = pty::ioctl_tiocgptpeer(&person, flags).unwrap();
-        let size = Winsize {
-            ws_row: 24,
-            ws_col: 80,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        tcsetwinsize(&program, size).unwrap();
-        let end = || Stdio::from(program.try_clone().unwrap());
-        let command = command.stdin(end()).stdout(end()).stderr(end());
-        let child = command.spawn().unwrap();
-        Self {
-            child,
-            person: person.into(),
-            program,
-            shown: String::new(),
-        }
-    }
-
-    fn types(&mut self, keys: &str) {
-        self.person.write_all(keys.as_bytes()).unwrap();
-    }
-
-    /// Reads until this is on the screen; discards everything before it.
-    fn shows(&mut self, text: &str) {
-        let mut buffer = [0; 4096];
-        while !self.shown.contains(text) {
-            let timeout = Timespec::try_from(TIMEOUT).unwrap();
-            let mut polled = [PollFd::new(&self.person, PollFlags::IN)];
-            let ready = poll(&mut polled, Some(&timeout)).unwrap();
-            assert!(ready > 0, "{text:?} is not shown: {:?}", self.shown);
-            let read = self.person.read(&mut buffer).unwrap();
-            self.shown += &String::from_utf8_lossy(&buffer[..read]);
-        }
-        let end = self.shown.find(text).unwrap() + text.len();
-        self.shown.drain(..end);
-    }
-
-    fn ends(&mut self) -> Option<i32> {
-        let ended = wait::until("the command ends", TIMEOUT, || Ok(self.child.try_wait()?));
-        let modes = tcgetattr(&self.program).unwrap().local_modes;
-        let cooked = LocalModes::ICANON | LocalModes::ISIG | LocalModes::ECHO;
-        assert!(modes.contains(cooked), "the terminal is as it was");
-        ended.unwrap().code()
-    }
 }
 
 #[test]

@@ -22,3 +22,4 @@ mod preemption;
 mod private_images;
 mod pull_tokens;
 mod sessions;
+mod terminals;

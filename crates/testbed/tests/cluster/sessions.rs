@@ -8,7 +8,7 @@ use sim_api::{AccessRule, Credentials};
 use crate::joined::{IMAGE, Joined, WAITS, pod};
 use crate::outside::TIMEOUT;
 use crate::outside::children::{Lines, run_with_input};
-use crate::outside::kubectl::{SPDY, WEB_SOCKET};
+use crate::outside::kubectl::{Kubectl, WEB_SOCKET};
 
 #[test]
 fn kubectl_exec_works_over_each_protocol() {
@@ -21,9 +21,9 @@ fn kubectl_exec_works_over_each_protocol() {
     joined.create(&web);
     joined.wait_ready("web");
     let bytes: Vec<u8> = (0..3_000_000_u32).map(|at| (at % 251) as u8).collect();
-    for protocol in [WEB_SOCKET, SPDY] {
+    for client in Kubectl::all_of_cluster(&joined.cluster) {
         let exec = |words: &[&str], input: &[u8]| {
-            let mut command = joined.kubectl.session(protocol);
+            let mut command = client.command();
             command.args(["exec", "web", "-c", "main"]).args(words);
             run_with_input(&mut command, input)
         };
@@ -35,23 +35,19 @@ fn kubectl_exec_works_over_each_protocol() {
 
         let script = "echo out; echo err >&2; exit 7";
         let (output, code) = exec(&["--", "sh", "-c", script], b"");
-        assert_eq!(output.stdout, b"out\n", "{protocol}");
-        assert!(output.said("err\n"), "{protocol}: {output:?}");
+        assert_eq!(output.stdout, b"out\n", "{client}");
+        assert!(output.said("err\n"), "{client}: {output:?}");
         assert!(
             output.said("command terminated with exit code 7") && code == 7,
-            "{protocol}: {output:?}"
+            "{client}: {output:?}"
         );
 
         // The command ends because its input does.
         let (output, code) = exec(&["-i", "--", "cat"], b"x\n");
         assert_eq!((output.stdout.as_slice(), code), (&b"x\n"[..], 0));
         let (output, code) = exec(&["-i", "--", "cat"], &bytes);
-        assert_eq!(code, 0, "{protocol}");
-        assert!(
-            output.stdout == bytes,
-            "{protocol}: {}",
-            output.stdout.len()
-        );
+        assert_eq!(code, 0, "{client}");
+        assert!(output.stdout == bytes, "{client}: {}", output.stdout.len());
 
         let (output, code) = exec(&["-c", "side", "--", "sh", "-c", "echo $WHO"], b"");
         assert_eq!((output.stdout.as_slice(), code), (&b"the side\n"[..], 0));
@@ -60,9 +56,9 @@ fn kubectl_exec_works_over_each_protocol() {
             &["-c", "nothing", "--", "true"],
         ] {
             let (output, code) = exec(words, b"");
-            assert_ne!(code, 0, "{protocol} {words:?}");
+            assert_ne!(code, 0, "{client} {words:?}");
             let named = words.iter().find(|word| word.starts_with("no")).unwrap();
-            assert!(output.said(named), "{protocol}: {output:?}");
+            assert!(output.said(named), "{client}: {output:?}");
         }
     }
 }
@@ -75,15 +71,15 @@ fn kubectl_cp_copies_files_in_both_directions() {
     let (there, back) = (joined.cluster.path("there"), joined.cluster.path("back"));
     let bytes: Vec<u8> = (0..500_000_u32).map(|at| (at % 253) as u8).collect();
     std::fs::write(&there, &bytes).unwrap();
-    for protocol in [WEB_SOCKET, SPDY] {
+    for client in Kubectl::all_of_cluster(&joined.cluster) {
         let copy = |from: &str, to: &str| {
-            let mut command = joined.kubectl.session(protocol);
+            let mut command = client.command();
             let (output, code) = run_with_input(command.args(["cp", from, to]), b"");
-            assert_eq!(code, 0, "{protocol} {from} {to}: {output:?}");
+            assert_eq!(code, 0, "{client} {from} {to}: {output:?}");
         };
         copy(&there.display().to_string(), "web:/tmp/copy");
         copy("web:/tmp/copy", &back.display().to_string());
-        assert!(std::fs::read(&back).unwrap() == bytes, "{protocol}");
+        assert!(std::fs::read(&back).unwrap() == bytes, "{client}");
         std::fs::remove_file(&back).unwrap();
     }
 }
@@ -96,16 +92,11 @@ fn kubectl_debug_attaches_to_the_container_that_it_adds() {
     let joined = Joined::start("worker");
     joined.create(&pod("web", WAITS));
     joined.wait_ready("web");
-    let help = joined.kubectl.stdout(&["debug", "--help"]);
-    // Older ones use a request format that API servers no longer support.
-    if !rubelet_needs::applies(
-        help.contains("--profile"),
-        "this kubectl is too old for debug",
-    ) {
-        return;
-    }
-    for protocol in [WEB_SOCKET, SPDY] {
-        let mut command = joined.kubectl.session(protocol);
+    for client in Kubectl::all_of_cluster(&joined.cluster) {
+        if !client.has_debug() {
+            continue;
+        }
+        let mut command = client.command();
         let image = format!("--image={IMAGE}");
         let debug = ["debug", "-i", "web", "--target=main", &image];
         let rest = [
@@ -115,10 +106,10 @@ fn kubectl_debug_attaches_to_the_container_that_it_adds() {
             "-c",
             REPEATS,
         ];
-        let input = format!("word-{protocol}\n");
+        let input = format!("word-{client}\n");
         let command = command.args(debug).args(rest);
         let mut session = Lines::start_with_input(command, input.as_bytes());
-        let expected = format!("got word-{protocol}");
+        let expected = format!("got word-{client}");
         session.wait("what came back", TIMEOUT, |line| line == expected);
     }
 }
@@ -130,23 +121,23 @@ fn kubectl_attaches_to_containers_and_new_pods() {
     talks["spec"]["containers"][0]["stdin"] = true.into();
     joined.create(&talks);
     joined.wait_ready("talks");
-    for protocol in [WEB_SOCKET, SPDY] {
-        let mut command = joined.kubectl.session(protocol);
+    for client in Kubectl::all_of_cluster(&joined.cluster) {
+        let mut command = client.command();
         let attach = command.args(["attach", "-i", "talks"]);
-        let input = format!("word-{protocol}\n");
+        let input = format!("word-{client}\n");
         let mut attached = Lines::start_with_input(attach, input.as_bytes());
-        let expected = format!("got word-{protocol}");
+        let expected = format!("got word-{client}");
         attached.wait("what came back", TIMEOUT, |line| line == expected);
         drop(attached);
 
-        let mut command = joined.kubectl.session(protocol);
+        let mut command = client.command();
         let image = format!("--image={IMAGE}");
         let run = ["run", "once", "-i", "--rm", "--restart=Never", &image];
         let rest = ["--image-pull-policy=IfNotPresent", "--command", "--", "cat"];
         let (output, code) = run_with_input(command.args(run).args(rest), b"through a pod\n");
         let stdout = String::from_utf8_lossy(&output.stdout);
-        assert!(stdout.contains("through a pod\n"), "{protocol}: {output:?}");
-        assert_eq!(code, 0, "{protocol}: {output:?}");
+        assert!(stdout.contains("through a pod\n"), "{client}: {output:?}");
+        assert_eq!(code, 0, "{client}: {output:?}");
         joined.wait_gone("once");
     }
 }
@@ -160,8 +151,8 @@ fn kubectl_port_forward_reaches_the_ports_of_a_pod() {
     web["spec"]["containers"][0]["readinessProbe"] = probe;
     joined.create(&web);
     joined.wait_ready("web");
-    for protocol in [WEB_SOCKET, SPDY] {
-        let mut command = joined.kubectl.session(protocol);
+    for client in Kubectl::all_of_cluster(&joined.cluster) {
+        let mut command = client.command();
         let forward = [
             "port-forward",
             "--address=127.0.0.1",
@@ -178,9 +169,9 @@ fn kubectl_port_forward_reaches_the_ports_of_a_pod() {
         let (served, refused) = (address("-> 8080"), address("-> 8081"));
         for _ in 0..2 {
             let answer = get_tcp(&served, "/index.html").unwrap();
-            assert_eq!(answer.text(), "a page\n", "{protocol}");
+            assert_eq!(answer.text(), "a page\n", "{client}");
         }
-        assert!(get_tcp(&refused, "/").is_err(), "{protocol}");
+        assert!(get_tcp(&refused, "/").is_err(), "{client}");
         forwarding.wait("the refusal", TIMEOUT, |line| line.contains("efused"));
     }
 }

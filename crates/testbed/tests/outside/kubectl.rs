@@ -1,10 +1,12 @@
 //! A real kubectl, from the machine or from Debian's package.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rubelet_testbed::agent::CliOutput;
 use rubelet_testbed::command::{output_of, stdout_of};
+use rubelet_testbed::packages::{self, kubectl::KubectlRelease};
 use rubelet_testbed::{Cluster, api_server};
 
 use super::relay::Relay;
@@ -41,6 +43,25 @@ impl Kubectl {
     pub(crate) fn of_cluster(cluster: &Cluster) -> Self {
         let program = api_server::kubectl().unwrap();
         Self::of(program, Server::Kubeconfig(cluster.admin_kubeconfig()))
+    }
+
+    /// The administrator of a cluster with Debian's newest and oldest kubectl, over each protocol.
+    pub(crate) fn all_of_cluster(cluster: &Cluster) -> Vec<SessionClient> {
+        let all = [
+            ("the newest kubectl", KubectlRelease::Newest, WEB_SOCKET),
+            ("the newest kubectl", KubectlRelease::Newest, SPDY),
+            ("kubectl 1.20", KubectlRelease::Old, SPDY),
+        ];
+        let client = |(name, release, protocol)| {
+            let program = packages::kubectl::ensure(release).unwrap();
+            let server = Server::Kubeconfig(cluster.admin_kubeconfig());
+            SessionClient {
+                name,
+                kubectl: Self::of(program, server),
+                protocol,
+            }
+        };
+        all.map(client).into()
     }
 
     fn of(program: PathBuf, server: Server) -> Self {
@@ -96,6 +117,37 @@ impl Kubectl {
         let output = self.run(words);
         assert_eq!(output.code, 0, "kubectl {words:?}: {}", output.stderr);
         output.stdout
+    }
+}
+
+/// A kubectl that opens its sessions over one protocol.
+pub(crate) struct SessionClient {
+    name: &'static str,
+    kubectl: Kubectl,
+    protocol: &'static str,
+}
+
+impl SessionClient {
+    /// The beginning of a command line.
+    pub(crate) fn command(&self) -> Command {
+        self.kubectl.session(self.protocol)
+    }
+
+    /// Whether its `debug` sends a request that API servers still support.
+    pub(crate) fn has_debug(&self) -> bool {
+        self.kubectl
+            .stdout(&["debug", "--help"])
+            .contains("--profile")
+    }
+}
+
+impl fmt::Display for SessionClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let protocol = match self.protocol {
+            WEB_SOCKET => "a WebSocket",
+            _ => "SPDY",
+        };
+        write!(f, "{} over {protocol}", self.name)
     }
 }
 

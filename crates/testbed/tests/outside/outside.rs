@@ -14,6 +14,7 @@ pub(crate) mod pod_text;
 pub(crate) mod raw_http;
 pub(crate) mod relay;
 pub(crate) mod states;
+pub(crate) mod terminal;
 pub(crate) mod truth;
 
 use rubelet_testbed::runtime::AgentRuntime;
