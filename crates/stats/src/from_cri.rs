@@ -56,9 +56,11 @@ impl RuntimeUsage {
             };
             let metadata = sandbox.attributes.and_then(|of| of.metadata);
             if let Some(metadata) = metadata {
+                // Releases of containerd before 2 give networks no time; they read all of a pod at once.
+                let read_at = linux.cpu.as_ref().and_then(|cpu| time(cpu.timestamp));
                 let pod = PodUsage {
                     usage: usage(linux.cpu, linux.memory, None, linux.io),
-                    network: linux.network.and_then(network),
+                    network: linux.network.and_then(|usage| network(usage, read_at)),
                     processes: linux.process.and_then(|of| number(of.process_count)),
                 };
                 // An earlier sandbox of the pod may be left, without numbers.
@@ -141,7 +143,8 @@ fn usage(
     }
 }
 
-fn network(usage: v1::NetworkUsage) -> Option<NetworkSample> {
+/// The networks of a pod; `read_at` is the time of its other numbers.
+fn network(usage: v1::NetworkUsage, read_at: Option<Timestamp>) -> Option<NetworkSample> {
     let has_default = usage.default_interface.is_some();
     let all = usage.default_interface.into_iter().chain(usage.interfaces);
     let interface = |interface: v1::NetworkInterfaceUsage| InterfaceSample {
@@ -152,7 +155,7 @@ fn network(usage: v1::NetworkUsage) -> Option<NetworkSample> {
         tx_errors: number(interface.tx_errors),
     };
     Some(NetworkSample {
-        at: time(usage.timestamp)?,
+        at: time(usage.timestamp).or(read_at)?,
         interfaces: all.take(MOST_INTERFACES).map(interface).collect(),
         has_default,
     })
@@ -250,8 +253,9 @@ mod tests {
                     timestamp: 9,
                     process_count: value(6),
                 }),
+                // As containerd 1.6 has it.
                 network: Some(v1::NetworkUsage {
-                    timestamp: 9,
+                    timestamp: 0,
                     default_interface: Some(v1::NetworkInterfaceUsage {
                         name: "eth0".to_owned(),
                         tx_bytes: value(9),
@@ -273,6 +277,7 @@ mod tests {
         assert_eq!(pod.usage.cpu.unwrap().usage_ns, 8);
         assert_eq!((pod.usage.memory, pod.processes), (None, Some(6)));
         let network = pod.network.as_ref().unwrap();
+        assert_eq!(network.at.as_nanosecond(), 9);
         assert!(network.has_default);
         assert_eq!(network.interfaces.len(), MOST_INTERFACES);
         assert_eq!(&*network.interfaces[0].name, "eth0");
