@@ -34,6 +34,7 @@ use rubelet_api::pod::Pod;
 use rubelet_kube::{Client, WatchTarget};
 use rubelet_node_plan::{
     admission::{self, AdmissionNode, Rejection},
+    eviction::Pressure,
     node_status::{NodeFacts, NodeSettings},
 };
 use rubelet_node_state::{
@@ -66,6 +67,8 @@ pub struct NodeParts<C = Client> {
     pub facts: NodeFacts,
     /// The runtime as last seen.
     pub runtime: watch::Receiver<RuntimeState>,
+    /// Pressure on the resources of the node.
+    pub pressure: watch::Receiver<Pressure>,
     /// Images, from [`follow_images`].
     pub images: watch::Receiver<RuntimeImages>,
     /// Why what happens to containers can't be seen, if so: PLEG's word.

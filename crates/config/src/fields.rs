@@ -230,21 +230,21 @@ section! {
         /// Thresholds below which pods are evicted immediately, such as `memory.available: 100Mi`.
         /// Setting one removes the other defaults, unless `mergeDefaultEvictionSettings` is true.
         #[serde(deserialize_with = "entries::deserialize")]
-        eviction_hard: BTreeMap<String, String> = default_eviction_hard(), "evictionHard", Counts, Partly("only the pressure conditions of a node of a cluster are set, and no pod is evicted yet");
+        eviction_hard: BTreeMap<String, String> = default_eviction_hard(), "evictionHard", Counts, Works;
         /// Thresholds below which pods are evicted after a grace period.
         #[serde(deserialize_with = "entries::deserialize")]
-        eviction_soft: BTreeMap<String, String> = BTreeMap::new(), "evictionSoft", Counts, Partly("only the pressure conditions of a node of a cluster are set, and no pod is evicted yet");
+        eviction_soft: BTreeMap<String, String> = BTreeMap::new(), "evictionSoft", Counts, Works;
         /// Grace period of each threshold of `evictionSoft`.
         #[serde(deserialize_with = "entries::deserialize")]
-        eviction_soft_grace_period: BTreeMap<String, String> = BTreeMap::new(), "evictionSoftGracePeriod", Counts, NotYet;
+        eviction_soft_grace_period: BTreeMap<String, String> = BTreeMap::new(), "evictionSoftGracePeriod", Counts, Works;
         /// How long a pressure condition stays true after its threshold is no longer met.
         #[serde(with = "go_duration")]
         eviction_pressure_transition_period: Duration = seconds(300), "evictionPressureTransitionPeriod", Unset, Cluster;
         /// Maximum grace period, in seconds, of a pod in a soft eviction.
-        eviction_max_pod_grace_period: i32 = 0, "evictionMaxPodGracePeriod", Unset, NotYet;
+        eviction_max_pod_grace_period: i32 = 0, "evictionMaxPodGracePeriod", Unset, Works;
         /// Minimum amount by which an eviction goes beyond its threshold.
         #[serde(deserialize_with = "entries::deserialize")]
-        eviction_minimum_reclaim: BTreeMap<String, String> = BTreeMap::new(), "evictionMinimumReclaim", Counts, NotYet;
+        eviction_minimum_reclaim: BTreeMap<String, String> = BTreeMap::new(), "evictionMinimumReclaim", Counts, Works;
         /// Whether thresholds that are not in `evictionHard` keep their defaults.
         merge_default_eviction_settings: bool = false, "mergeDefaultEvictionSettings", Counts, Works;
         /// Maximum number of pods per core, within `maxPods`; 0 means no limit.
@@ -303,7 +303,7 @@ section! {
         /// Identifier of the node at its cloud provider.
         provider_id: String = String::new(), "providerID", Unset, Cluster;
         /// Whether the kernel's memcg notifications report low memory, instead of polling.
-        kernel_memcg_notification: bool = false, "kernelMemcgNotification", Unset, NotYet;
+        kernel_memcg_notification: bool = false, "kernelMemcgNotification", Unset, Better("the kernel's pressure stall information reports low memory whatever this says, on both cgroup versions");
         /// The agent's log.
         logging: Logging = Logging::default(), "logging", Unset, Works;
         /// Whether the HTTPS server serves the files in /var/log.

@@ -41,12 +41,6 @@ const fn never(_: &KubeletConfiguration) -> bool {
 /// All behaviours of the defaults that are missing.
 pub(crate) const GAPS: &[Gap] = &[
     gap(
-        "eviction of pods when the node runs out of memory or disk",
-        &["evictionHard"],
-        &["KubeletSeparateDiskGC"],
-        |config| config.eviction_hard.is_empty() && config.eviction_soft.is_empty(),
-    ),
-    gap(
         "a limit on all pods together (enforceNodeAllocatable)",
         &["enforceNodeAllocatable"],
         &[],

@@ -10,6 +10,8 @@ const NOT_READ: &[&str] = &[
     "hairpinMode",
     "iptablesDropBit",
     "iptablesMasqueradeBit",
+    // Whatever it says, the kernel is asked.
+    "kernelMemcgNotification",
     "mergeDefaultEvictionSettings",
     "runOnce",
     "streamingConnectionIdleTimeout",

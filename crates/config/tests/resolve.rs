@@ -325,8 +325,6 @@ fn options_without_effect_cause_a_warning() {
         [
             "/etc/kubelet.yaml:3: registryBurst: has no effect yet",
             "--kube-api-content-type: has no effect: requests are always JSON",
-            "/etc/kubelet.yaml:9: evictionHard: works in part: only the pressure conditions of a node of a \
-             cluster are set, and no pod is evicted yet",
             "/etc/kubelet.yaml:7: logging.flushFrequency: has no effect: each line of the log is written immediately",
             "/etc/kubelet.yaml:10: featureGates.CRIListStreaming: this feature gate has no effect yet",
             "--pod-infra-container-image: has no effect: the runtime chooses the image of sandboxes, \

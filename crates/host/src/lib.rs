@@ -16,7 +16,8 @@
 //! - [`open_files`]: the limit of open files of this process, and of the programs that it starts.
 //! - [`process_group`]: kills a program with its children. [`init_process`]: a pidfd of a
 //!   container's init process. [`inotify`]: file events.
-//! - [`usage`]: usage of memory, disks and processes. [`address`]: IP addresses.
+//! - [`usage`]: usage of memory, disks and processes. [`tree_usage`]: that of a directory.
+//!   [`memory_stall`]: notifications of too little memory. [`address`]: IP addresses.
 //! - [`alloc`]: returns freed heap memory to the kernel. [`file_pages`]: the same for pages of the
 //!   program and its libraries.
 //!
@@ -47,6 +48,7 @@ pub mod init_process;
 pub mod inotify;
 pub mod lock;
 pub mod machine;
+pub mod memory_stall;
 pub mod mount;
 pub mod mountinfo;
 pub mod net_lock;
@@ -62,6 +64,7 @@ pub mod suspend;
 pub mod systemd;
 pub mod tcp_link;
 pub mod thermal;
+pub mod tree_usage;
 pub mod usage;
 
 pub use cgroup::{CgroupFs, CgroupRemoval};

@@ -9,6 +9,7 @@ use rubelet_image_pull::{
     images::{ImagePuller, PullParallelism},
     node_logins::NodeLogins,
 };
+use rubelet_node_plan::eviction::Pressure;
 use rubelet_node_state::{
     board::Board, clock::Clock, cluster_view::ClusterView, events::Recorder, heartbeat::Heartbeat,
     intents::IntentBoard, metrics::NodeMetrics, node_ips::NodeIps, objects::ObjectSource,
@@ -22,8 +23,9 @@ use tokio::{sync::watch, task::JoinSet, time::timeout};
 use crate::{
     PodSources,
     drain::Drain,
+    eviction::{EvictionParts, EvictionSettings, EvictionTask},
     host_ports::HostPorts,
-    image_collection::{ImageCollection, ImageCollectionSettings},
+    image_collection::{ImageCollection, ImageCollectionSettings, ImageReclaimer},
     log_rotation::{LogRotation, LogRotationSettings},
     pod_host::PodHost,
     pod_task::PodContext,
@@ -73,6 +75,8 @@ pub struct AgentParts {
     pub log_rotation: Option<LogRotationSettings>,
     /// Settings of image garbage collection; `None` disables it.
     pub image_collection: Option<ImageCollectionSettings>,
+    /// Settings of eviction; `None` disables it.
+    pub eviction: Option<EvictionSettings>,
     /// Network probes and hooks.
     pub net: Arc<dyn NetProbe>,
     /// Intents of operators.
@@ -97,13 +101,18 @@ pub struct Agent {
     pub recorder: Recorder,
     /// The last known state of the runtime.
     pub runtime_state: watch::Receiver<RuntimeState>,
+    /// Pressure on the resources of the node.
+    pub pressure: watch::Receiver<Pressure>,
     /// Heartbeats of the main loops, by name.
     pub heartbeats: Vec<(&'static str, Heartbeat)>,
     context: Arc<PodContext>,
     node_name: Arc<str>,
     table_heartbeat: Heartbeat,
+    images: Arc<dyn ImageService>,
     /// Started with the pods, as it must know their images.
-    image_collection: Option<(ImageCollectionSettings, Arc<dyn ImageService>)>,
+    image_collection: Option<ImageCollectionSettings>,
+    /// Started with the pods, which it may evict.
+    eviction: Option<(EvictionSettings, watch::Sender<Pressure>)>,
     tasks: JoinSet<()>,
 }
 
@@ -111,8 +120,7 @@ impl Agent {
     /// Starts all tasks but those of pods, which [`Agent::run_pods`] starts.
     #[must_use]
     pub fn start(parts: AgentParts, recorder: Recorder) -> Self {
-        let pods = Arc::new(Board::new());
-        let releases = Releases::new();
+        let (pods, releases) = (Arc::new(Board::new()), Releases::new());
         let (state_sender, runtime_state) = watch::channel(RuntimeState {
             name: parts.runtime_name,
             ..RuntimeState::default()
@@ -132,9 +140,8 @@ impl Agent {
             recorder.clone(),
             parts.clock.clone(),
         );
-        let image_collection = parts
-            .image_collection
-            .map(|settings| (settings, Arc::clone(&parts.images)));
+        let (pressure_sender, pressure) = watch::channel(Pressure::default());
+        let images = Arc::clone(&parts.images);
         let context = Arc::new(PodContext {
             runtime: Arc::clone(&parts.runtime),
             images: ImagePuller::new(
@@ -198,6 +205,7 @@ impl Agent {
             pods,
             recorder,
             runtime_state,
+            pressure,
             heartbeats: vec![
                 ("pleg", pleg_heartbeat),
                 ("syncloop", table_heartbeat.clone()),
@@ -205,7 +213,9 @@ impl Agent {
             context,
             node_name: parts.node_name,
             table_heartbeat,
-            image_collection,
+            images,
+            image_collection: parts.image_collection,
+            eviction: parts.eviction.map(|settings| (settings, pressure_sender)),
             tasks,
         }
     }
@@ -253,18 +263,33 @@ impl Agent {
 
     /// Starts the pod table with these sources.
     pub fn run_pods(&mut self, sources: PodSources) {
-        if let Some((settings, images)) = self.image_collection.take() {
+        let mut image_reclaimer = None;
+        if let Some(settings) = self.image_collection.take() {
+            let (reclaimer, requests) = ImageReclaimer::new();
+            image_reclaimer = Some(reclaimer);
             let collection = ImageCollection {
                 settings,
                 runtime: Arc::clone(&self.context.runtime),
-                images,
+                images: Arc::clone(&self.images),
                 pods: Arc::clone(&self.pods),
                 sources: sources.clone(),
                 recorder: self.recorder.clone(),
                 metrics: Arc::clone(&self.context.metrics),
                 node_name: Arc::clone(&self.node_name),
+                requests,
             };
             self.tasks.spawn(collection.run());
+        }
+        if let Some((settings, pressure)) = self.eviction.take() {
+            let eviction = EvictionTask::new(EvictionParts {
+                settings,
+                context: Arc::clone(&self.context),
+                images: Arc::clone(&self.images),
+                image_reclaimer,
+                node_name: Arc::clone(&self.node_name),
+                pressure,
+            });
+            self.tasks.spawn(eviction.run());
         }
         let table = PodTable::new(
             Arc::clone(&self.context),

@@ -4,6 +4,7 @@
 mod cgroups;
 mod directories;
 mod files;
+mod usage;
 mod users;
 
 use std::{

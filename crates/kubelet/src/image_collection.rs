@@ -8,6 +8,7 @@
 mod in_use;
 
 use std::{
+    future::pending,
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -25,6 +26,7 @@ use rubelet_node_state::{
     pod_board::PodBoard,
 };
 use tokio::{
+    sync::{mpsc, oneshot},
     task::spawn_blocking,
     time::{Instant, sleep, timeout},
 };
@@ -53,6 +55,28 @@ pub struct ImageCollectionSettings {
     pub disk: DiskUsage,
 }
 
+/// Has the task of image garbage collection remove all unused images. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct ImageReclaimer(mpsc::Sender<oneshot::Sender<()>>);
+
+impl ImageReclaimer {
+    /// A reclaimer, and the requests for the task.
+    pub(crate) fn new() -> (Self, mpsc::Receiver<oneshot::Sender<()>>) {
+        let (sender, receiver) = mpsc::channel(1);
+        (Self(sender), receiver)
+    }
+
+    /// Removes all images that nothing uses and that have the minimum age (kubelet:
+    /// `DeleteUnusedImages`). Returns when it is done, or if the agent stops.
+    pub(crate) async fn remove_unused(&self) {
+        let (done, wait) = oneshot::channel();
+        if self.0.send(done).await.is_ok() {
+            // An error means that the agent stops.
+            let _ = wait.await;
+        }
+    }
+}
+
 /// The task of image garbage collection.
 pub(crate) struct ImageCollection {
     pub(crate) settings: ImageCollectionSettings,
@@ -63,6 +87,8 @@ pub(crate) struct ImageCollection {
     pub(crate) recorder: Recorder,
     pub(crate) metrics: Arc<NodeMetrics>,
     pub(crate) node_name: Arc<str>,
+    /// Requests of eviction.
+    pub(crate) requests: mpsc::Receiver<oneshot::Sender<()>>,
 }
 
 /// The state that is kept between two checks.
@@ -88,7 +114,7 @@ enum CollectionError {
 }
 
 impl ImageCollection {
-    /// Checks, removes, and waits, for ever.
+    /// Checks, removes, and waits, for ever. A policy that is off leaves only requests of eviction.
     pub(crate) async fn run(mut self) {
         self.wait_for_sources().await;
         let now = Instant::now();
@@ -100,9 +126,26 @@ impl ImageCollection {
             retry_at: now,
             failures: 0,
         };
+        let is_off = self.settings.policy.is_off();
         loop {
-            self.look(&mut state).await;
-            sleep(LOOK).await;
+            let pause = async {
+                if is_off {
+                    pending::<()>().await;
+                }
+                sleep(LOOK).await;
+            };
+            if !is_off {
+                self.look(&mut state).await;
+            }
+            // Cancel safety: a request stays in the channel until it is received.
+            tokio::select! {
+                () = pause => {}
+                Some(done) = self.requests.recv() => {
+                    self.remove_unused(&mut state).await;
+                    // An error means that eviction does not wait any more: the agent stops.
+                    let _ = done.send(());
+                }
+            }
         }
     }
 
@@ -117,6 +160,15 @@ impl ImageCollection {
         let _ = timeout(SOURCES, all).await;
     }
 
+    /// Removes all unused images, whatever the policy says about the disk.
+    async fn remove_unused(&self, state: &mut ImageCollectionState) {
+        match self.attempt(state, Some(u64::MAX)).await {
+            // There is never enough.
+            Ok(()) | Err(CollectionError::NotEnough { .. }) => {}
+            Err(CollectionError::Failed(message)) => warn!(message, "Cannot remove unused images"),
+        }
+    }
+
     async fn look(&self, state: &mut ImageCollectionState) {
         let now = Instant::now();
         let may_retry = now >= state.retry_at;
@@ -125,7 +177,7 @@ impl ImageCollection {
             return;
         }
         state.list_at = now + PERIOD;
-        let message = match self.attempt(state).await {
+        let message = match self.attempt(state, None).await {
             Ok(()) => {
                 state.failures = 0;
                 return;
@@ -179,8 +231,12 @@ impl ImageCollection {
         }
     }
 
-    /// Lists images, and removes unused ones as the policy requires.
-    async fn attempt(&self, state: &mut ImageCollectionState) -> Result<(), CollectionError> {
+    /// Lists images, and removes unused ones: those of `bytes`, or as the policy requires.
+    async fn attempt(
+        &self,
+        state: &mut ImageCollectionState,
+        bytes: Option<u64>,
+    ) -> Result<(), CollectionError> {
         let failed = |what: &str, error| {
             CollectionError::Failed(format!("failed to {what}: {}", ErrorChain(&error)))
         };
@@ -214,7 +270,10 @@ impl ImageCollection {
                 .map(image_directory)
                 .map_err(|error| failed("get the image file system from the runtime", error))?;
         }
-        let wanted = self.bytes_to_free(state).await;
+        let wanted = match bytes {
+            Some(bytes) => Some(bytes),
+            None => self.bytes_to_free(state).await,
+        };
         self.remove(&images.images, unused, wanted).await
     }
 
@@ -230,7 +289,7 @@ impl ImageCollection {
             return Ok(());
         }
         let sandboxes = sandbox_image(&*self.runtime).await;
-        let (mut freed, mut error) = (0, None);
+        let (mut freed, mut error) = (0u64, None);
         let (old, others): (Vec<_>, Vec<_>) = unused.into_iter().partition(|image| image.too_old);
         for unused in old.into_iter().chain(others) {
             if !unused.too_old && freed >= missing {
@@ -245,7 +304,7 @@ impl ImageCollection {
             }
             let reason = if unused.too_old { "age" } else { "space" };
             match self.remove_one(image, reason).await {
-                Ok(()) => freed += unused.bytes,
+                Ok(()) => freed = freed.saturating_add(unused.bytes),
                 Err(failed) => {
                     let text = format!(
                         "failed to remove image {}: {}",

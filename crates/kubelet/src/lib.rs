@@ -9,6 +9,7 @@
 //! | `PlegTask` of the crate `pleg` | marks, the runtime | observations, relists |
 //! | [`rubelet_probes::ProberTask`] | probes of running containers | attempts, their outcomes, events |
 //! | [`runtime_watch::watch_runtime`] | the runtime's status | whether the runtime is ready |
+//! | [`eviction`] | memory, file systems, processes, pods | pressure, evicted pods |
 //! | [`image_collection`] | the disk, images, containers, pods | removed images |
 //! | [`log_rotation`] | statuses of running containers, sizes of logs | rotated logs |
 //! | [`records::RecordWriter`] | status and history | one small file per pod |
@@ -51,6 +52,7 @@
 
 pub mod agent;
 mod drain;
+pub mod eviction;
 pub mod host;
 mod host_ports;
 pub mod image_collection;

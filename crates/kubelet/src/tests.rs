@@ -10,6 +10,7 @@ mod wire;
 
 mod edits;
 mod ephemeral_target;
+mod eviction;
 mod hanging;
 mod health;
 mod hooks;

@@ -36,7 +36,6 @@ pub use monitor::{EvictionMonitor, EvictionRound, Shortage};
 pub use policy::{
     EvictionPolicy, EvictionPolicyError, EvictionTexts, EvictionThreshold, IMMEDIATE_GRACE,
 };
-pub(crate) use pressure::LastShortages;
 pub use pressure::Pressure;
 pub use schedule::MeasuringSchedule;
 pub use signal::{EvictionSignal, StarvedResource};

@@ -2,7 +2,7 @@
 //!
 //! - [`object`]: the fields of the object that a kubelet reads or writes.
 //! - [`resources`]: capacity, reservations and allocatable resources.
-//! - [`pressure`]: the pressure conditions from thresholds and levels.
+//! - [`hard_thresholds`]: the part of the capacity that eviction keeps free.
 //! - [`conditions`], [`ready`]: the four conditions, their transitions and events.
 //! - [`addresses`], [`images`]: two lists of the status.
 //! - [`registration`]: the initial object, and the corrections of an existing one.
@@ -15,10 +15,10 @@
 pub mod addresses;
 pub mod amount;
 pub mod conditions;
+pub mod hard_thresholds;
 pub mod images;
 pub mod object;
 pub mod patch;
-pub mod pressure;
 pub mod ready;
 pub mod registration;
 pub mod resources;
@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use rubelet_api::resources::Bytes;
 
-use self::{object::NodeTaint, pressure::Thresholds, resources::Reserved};
+use self::{hard_thresholds::HardThresholds, object::NodeTaint, resources::Reserved};
 
 /// The node's part of the configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,10 +59,8 @@ pub struct NodeSettings {
     pub pods_per_core: u64,
     /// `systemReserved`, `kubeReserved` and `reservedSystemCPUs` together.
     pub reserved: Reserved,
-    /// `evictionHard` and `evictionSoft`.
-    pub thresholds: Thresholds,
-    /// `evictionPressureTransitionPeriod`: how long a pressure condition stays after its cause.
-    pub pressure_transition: Duration,
+    /// `evictionHard`: what is kept free, and so is not allocatable.
+    pub thresholds: HardThresholds,
     /// `nodeStatusMaxImages`; `None` means all.
     pub max_images: Option<usize>,
     /// `localStorageCapacityIsolation`: true if ephemeral storage is accounted.
@@ -94,8 +92,7 @@ impl NodeSettings {
             max_pods: 110,
             pods_per_core: 0,
             reserved: Reserved::default(),
-            thresholds: Thresholds::default(),
-            pressure_transition: Duration::from_secs(300),
+            thresholds: HardThresholds::default(),
             max_images: Some(50),
             local_storage: true,
             declared_features: Vec::new(),

@@ -70,6 +70,15 @@ pub enum IntentError {
     Stops,
 }
 
+/// What happens to a change that can't be stored.
+#[derive(Debug, Clone, Copy)]
+enum WhenUnsaved {
+    /// Nothing changes.
+    Fail,
+    /// It holds until the agent ends.
+    Hold,
+}
+
 /// The file of one pod.
 #[derive(Serialize, Deserialize)]
 #[serde(transparent)]
@@ -124,15 +133,35 @@ impl IntentBoard {
         let mut new = OperatorIntents::clone(&old);
         let answer = change(&mut new);
         if new != *old {
-            self.keep(disk, uid, new).await?;
+            self.keep(disk, uid, new, WhenUnsaved::Fail).await?;
         }
         Ok(answer)
+    }
+
+    /// Like [`Self::update`], for a change that frees space of a full disk: if it can't be stored, it
+    /// holds for as long as the agent runs.
+    pub async fn update_without_space(
+        &self,
+        uid: &PodUid,
+        change: impl FnOnce(&mut OperatorIntents) + Send,
+    ) {
+        let disk = self.lock().await;
+        let old = self.load(&disk, uid).await.borrow().clone();
+        let mut new = OperatorIntents::clone(&old);
+        change(&mut new);
+        if new != *old {
+            // The only other error is that the agent stops.
+            let _ = self.keep(disk, uid, new, WhenUnsaved::Hold).await;
+        }
     }
 
     /// Forgets a removed pod.
     pub async fn remove(&self, uid: &PodUid) {
         let disk = self.lock().await;
-        if let Err(error) = self.keep(disk, uid, OperatorIntents::default()).await {
+        if let Err(error) = self
+            .keep(disk, uid, OperatorIntents::default(), WhenUnsaved::Fail)
+            .await
+        {
             warn!(%uid, error = %ErrorChain(&error), "Cannot delete the requests for a removed pod from disk");
         }
         self.shared.known.lock().remove(uid);
@@ -192,6 +221,7 @@ impl IntentBoard {
         disk: OwnedMutexGuard<()>,
         uid: &PodUid,
         intents: OperatorIntents,
+        when_unsaved: WhenUnsaved,
     ) -> Result<(), IntentError> {
         let (shared, uid) = (Arc::clone(&self.shared), uid.clone());
         let kept = tokio::spawn(async move {
@@ -200,7 +230,12 @@ impl IntentBoard {
                     (path(&shared.directory, &uid), uid.clone(), intents.clone());
                 tokio::task::spawn_blocking(move || write(&path, uid, intents)).await
             };
-            finished(written)?;
+            match (finished(written), when_unsaved) {
+                (Err(error @ IntentError::Save { .. }), WhenUnsaved::Hold) => {
+                    warn!(%uid, error = %ErrorChain(&error), "A request for a pod is lost if the agent ends now");
+                }
+                (written, _) => written?,
+            }
             if intents == OperatorIntents::default() {
                 shared.index.remove(&uid);
             } else {

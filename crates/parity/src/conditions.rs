@@ -43,10 +43,7 @@ pub const POD_REASONS: &[ParityRow] = &[
     same("AppArmor"),
     same("DeadlineExceeded"),
     same("Evicted (a node under pressure admits no such pod)"),
-    not_yet(
-        "Evicted (a pod that runs)",
-        "no pod is evicted for a shortage",
-    ),
+    same("Evicted (a pod that runs)"),
     better(
         "InitContainerRestartPolicyForbidden",
         "sidecars are always there, so no node has the reason",

@@ -164,6 +164,21 @@ pub const EVENTS: &[EventText] = &[
     ),
     warning("{}", "Predicate {} failed: {}"),
     warning("Evicted", "The node had condition: [{}]. "),
+    // Eviction.
+    warning("EvictionThresholdMet", "Attempting to reclaim {}"),
+    warning(
+        "Evicted",
+        "The node was low on resource: {}. Threshold quantity: {}, available: {}. ",
+    ),
+    warning(
+        "Evicted",
+        "The node was low on resource: {}. Threshold quantity: {}, available: {}. Container {} was \
+         using {}, request is {}, has larger consumption of {}. ",
+    ),
+    warning(
+        "ExceededGracePeriod",
+        "Container runtime did not kill the pod within specified grace period.",
+    ),
     warning("SysctlForbidden", "forbidden sysctl: {}"),
     warning("AppArmor", "Cannot enforce AppArmor: {}"),
     warning(

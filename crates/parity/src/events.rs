@@ -12,13 +12,9 @@ pub const MISSING_EVENTS: &[ParityRow] = &[
         "CgroupV1",
         "the same is a warning in the log; failCgroupV1 is true by default",
     ),
-    not_yet(
+    differs(
         "ContainerGCFailed",
-        "no pod is evicted to free disk; each removal that fails has its own event",
-    ),
-    not_yet(
-        "ExceededGracePeriod: Container runtime did not kill the pod within specified grace period.",
-        "no pod is evicted for a shortage",
+        "each removal that fails has its own event",
     ),
     differs(
         "Failed: Internal PreCreateContainer hook failed: {}",

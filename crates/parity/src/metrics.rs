@@ -25,6 +25,8 @@ pub const SAME_METRICS: &[&str] = &[
     "kubelet_running_containers",
     "kubelet_image_garbage_collected_total",
     "kubelet_preemptions",
+    "kubelet_evictions",
+    "kubelet_eviction_stats_age_seconds",
     "kubelet_server_expiration_renew_errors",
     "kubelet_certificate_manager_server_rotation_seconds",
     "kubelet_certificate_manager_server_ttl_seconds",
@@ -164,8 +166,6 @@ pub const MISSING_METRICS: &[(&str, &[&str])] = &[
     (
         "nothing of the kind is built",
         &[
-            "kubelet_evictions",
-            "kubelet_eviction_stats_age_seconds",
             "kubelet_graceful_shutdown_start_time_seconds",
             "kubelet_graceful_shutdown_end_time_seconds",
             "kubelet_orphan_pod_cleaned_volumes",

@@ -25,6 +25,9 @@ pub struct OperatorIntents {
     /// The reason to terminate the pod with phase `Failed` although its source still defines it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eviction: Option<Eviction>,
+    /// Remove the containers of the pod once it has terminated: the node runs out of disk space.
+    #[serde(default)]
+    pub discard_containers: bool,
     /// A grace period shorter than the one with which the pod's termination began.
     #[serde(default)]
     pub grace: Option<Duration>,
@@ -54,6 +57,9 @@ pub struct Eviction {
     pub reason: Box<str>,
     /// `status.message`.
     pub message: Box<str>,
+    /// Grace period, if it is shorter than that of the pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace: Option<Duration>,
 }
 
 /// A request to restart a container now, without back-off.

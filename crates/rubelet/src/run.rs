@@ -7,6 +7,7 @@ mod calls;
 mod credentials;
 mod directories;
 pub(crate) mod embedded;
+mod eviction;
 mod joined;
 mod load;
 mod lock;

@@ -106,6 +106,7 @@ pub(crate) fn join(
             stops_at_once: 64,
             log_rotation: None,
             image_collection: None,
+            eviction: None,
             net: Arc::new(NoNet),
             intents: IntentBoard::new(disk.intents.path().to_owned()),
             cluster: Arc::clone(&gate) as _,

@@ -5,13 +5,12 @@ use std::{collections::VecDeque, convert::Infallible, future::pending, sync::Arc
 use rubelet_base::{Backoff, ErrorChain, event_reason};
 use rubelet_kube::ApiError;
 use rubelet_node_plan::{
-    eviction::ResourceLevels,
+    eviction::{Pressure, ResourceLevels},
     node_status::{
         NodeEvent, NodeFacts, NodeSettings,
         addresses::{self, HostAddresses},
         object::{Node, NodeRuntimeHandler, NodeRuntimeHandlerFeatures},
         patch::{has_changed, patch},
-        pressure::PressureTracker,
         ready::RuntimeHealth,
         registration::initial,
         schedule::{NodeRandom, ReportSchedule},
@@ -74,7 +73,7 @@ pub(super) struct StatusTask<A> {
     measure: UsageSampler,
     addresses: Addresses,
     update_state: NodeUpdateState,
-    pressure: PressureTracker,
+    pressure: watch::Receiver<Pressure>,
     schedule: ReportSchedule,
     chance: NodeRandom,
     began: Instant,
@@ -112,7 +111,7 @@ impl<A: NodeApi> StatusTask<A> {
             measure: UsageSampler::new(parts.root),
             addresses: Addresses::new(),
             update_state: NodeUpdateState::default(),
-            pressure: PressureTracker::default(),
+            pressure: parts.pressure,
             schedule: ReportSchedule::default(),
             chance: NodeRandom::new(&parts.settings.name, 0),
             began: Instant::now(),
@@ -194,6 +193,7 @@ impl<A: NodeApi> StatusTask<A> {
             () = sleep(self.settings.update_frequency) => {}
             () = changed(&mut self.runtime) => {}
             () = changed(&mut self.images) => {}
+            () = changed(&mut self.pressure) => {}
             () = changed(&mut self.shown) => {}
         }
     }
@@ -336,14 +336,11 @@ impl<A: NodeApi> StatusTask<A> {
             network_problem: runtime.network_problem.clone(),
         };
         let settings = &self.settings;
-        let transition = settings.pressure_transition;
-        let at = self.began.elapsed();
-        let pressure = &mut self.pressure;
         NodeObservation {
             now: self.clock.now(),
             addresses: addresses::choose(settings, found),
             nodefs: levels.nodefs.map(|fs| fs.capacity()),
-            pressure: pressure.observe(&settings.thresholds, levels, transition, at),
+            pressure: *self.pressure.borrow_and_update(),
             runtime_version: runtime_version(&runtime),
             handlers: handlers(&runtime),
             supplemental_groups: runtime.supplemental_groups_policy,

@@ -11,7 +11,10 @@ mod sim;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use rubelet_node_plan::node_status::{NodeFacts, NodeSettings, object::Node};
+use rubelet_node_plan::{
+    eviction::Pressure,
+    node_status::{NodeFacts, NodeSettings, object::Node},
+};
 use rubelet_node_state::{
     clock::Clock,
     events::{Event, EventType, Recorder, Subject},
@@ -34,6 +37,7 @@ struct Outside {
     clock: Clock,
     runtime: watch::Sender<RuntimeState>,
     images: watch::Sender<RuntimeImages>,
+    pressure: watch::Sender<Pressure>,
     problem: watch::Sender<Option<String>>,
 }
 
@@ -45,6 +49,7 @@ impl Outside {
             clock,
             runtime: watch::Sender::new(RuntimeState::default()),
             images: watch::Sender::new(RuntimeImages::default()),
+            pressure: watch::Sender::new(Pressure::default()),
             problem: watch::Sender::new(None),
         }
     }
@@ -63,6 +68,7 @@ impl Outside {
             },
             runtime: self.runtime.subscribe(),
             images: self.images.subscribe(),
+            pressure: self.pressure.subscribe(),
             problems: Arc::new(|| None),
             problem: self.problem.clone(),
             recorder: self.recorder.clone(),
@@ -92,6 +98,7 @@ struct Agent {
     recorder: Recorder,
     runtime: watch::Sender<RuntimeState>,
     images: watch::Sender<RuntimeImages>,
+    pressure: watch::Sender<Pressure>,
     problem: watch::Sender<Option<String>>,
     task: JoinHandle<()>,
 }
@@ -110,6 +117,7 @@ impl Agent {
             recorder: outside.recorder,
             runtime: outside.runtime,
             images: outside.images,
+            pressure: outside.pressure,
             problem: outside.problem,
             task: tokio::spawn(tasks),
         }

@@ -62,7 +62,6 @@ const OTHER: &[(&str, ParityVerdict, &str)] = &[
         NotYet,
         "the pod resources API is not served",
     ),
-    ("KubeletSeparateDiskGC", NotYet, "no pod is evicted"),
     ("KubeletTracing", NotYet, ""),
     ("LoggingBetaOptions", NotYet, ""),
     (
@@ -115,6 +114,7 @@ const SAME: &[&str] = &[
     "KubeletEnsureSecretPulledImages",
     "KubeletFineGrainedAuthz",
     "KubeletPSI",
+    "KubeletSeparateDiskGC",
     "KubeletServiceAccountTokenForCredentialProviders",
     "NodeDeclaredFeatures",
     "NodeSwap",

@@ -187,6 +187,16 @@ impl CgroupFs {
             CgroupLayout::V1 | CgroupLayout::Hybrid => v1::stats(self, path),
         }
     }
+
+    /// Memory in the root cgroup of version 1, which leaves out what the kernel needs for itself.
+    /// `None` for version 2, whose root has no such numbers, and without the controller.
+    #[must_use]
+    pub fn root_memory(&self) -> Option<MemoryStats> {
+        match self.layout {
+            CgroupLayout::V2 => None,
+            CgroupLayout::V1 | CgroupLayout::Hybrid => v1::root_memory(self),
+        }
+    }
 }
 
 #[cfg(test)]

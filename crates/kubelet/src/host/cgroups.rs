@@ -17,8 +17,8 @@ use rubelet_base::{ContainerId, ErrorChain, PodUid};
 use rubelet_cgroup_plan::{CgroupDriver, CgroupPath, CgroupValues};
 use rubelet_host::{CgroupFs, CgroupRemoval};
 use rubelet_node_plan::{
-    CgroupRoot, CgroupTree, KubepodsAmounts, PodSettings, kubepods_values, lifted_limits,
-    pod_values, tier_values,
+    CgroupRoot, CgroupTree, KubepodsAmounts, PodSettings, eviction::PodUsage, kubepods_values,
+    lifted_limits, pod_values, tier_values,
 };
 use rubelet_node_state::host_error::HostError;
 use tracing::{info, warn};
@@ -293,6 +293,32 @@ impl PodCgroups {
         if let Err(error) = self.fs.write(path, values) {
             info!(cgroup = path.as_str(), error = %ErrorChain(&error), "Failed to set values of a cgroup");
         }
+    }
+
+    /// Memory and processes of a pod. `None` if they can't be read; a pod without a cgroup runs
+    /// nothing.
+    pub(super) fn usage(&self, pod: &Pod) -> Option<PodUsage> {
+        if !self.enabled {
+            return None;
+        }
+        for tree in [&self.systemd, &self.cgroupfs] {
+            let path = tree.pod(pod.spec.qos, &pod.uid).ok()?;
+            match self.fs.stats(&path) {
+                Ok(stats) => {
+                    return Some(PodUsage {
+                        memory: stats.memory.unwrap_or_default().working_set,
+                        pids: stats.pids.unwrap_or_default().current,
+                        ..PodUsage::default()
+                    });
+                }
+                Err(error) if error.is_gone() => {}
+                Err(error) => {
+                    info!(cgroup = path.as_str(), error = %ErrorChain(&error), "Failed to read the usage of a pod");
+                    return None;
+                }
+            }
+        }
+        Some(PodUsage::default())
     }
 
     /// Kills leftover processes in a container's own cgroup, whatever the tier of its pod is or

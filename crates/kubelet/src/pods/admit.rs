@@ -24,9 +24,9 @@ use super::{
 use crate::records::PodRecord;
 
 /// Type of the condition of a pod that is terminated by a disruption.
-const DISRUPTION_TARGET: &str = "DisruptionTarget";
+pub(crate) const DISRUPTION_TARGET: &str = "DisruptionTarget";
 /// Reason of this condition.
-const TERMINATION_BY_KUBELET: &str = "TerminationByKubelet";
+pub(crate) const TERMINATION_BY_KUBELET: &str = "TerminationByKubelet";
 
 /// True if this node has run the pod before: it has a record, or the runtime has it, or its status
 /// in the API server is past `Pending`.
@@ -144,6 +144,7 @@ impl PodTable {
                 intents.eviction = Some(Eviction {
                     reason: PREEMPTING.into(),
                     message: PREEMPTED.into(),
+                    grace: None,
                 });
                 intents
                     .conditions

@@ -47,6 +47,7 @@ use super::{
 };
 use crate::{
     agent::{Agent, AgentParts},
+    eviction::EvictionSettings,
     image_collection::ImageCollectionSettings,
     log_rotation::LogRotationSettings,
     records::RecordWriter,
@@ -92,6 +93,8 @@ pub(super) struct Node {
     pub(super) log_rotation: Option<LogRotationSettings>,
     /// Settings of image garbage collection; off if `None`.
     pub(super) image_collection: Option<ImageCollectionSettings>,
+    /// Settings of eviction; off if `None`.
+    pub(super) eviction: Option<EvictionSettings>,
     agent: Option<Agent>,
     /// Events of all agents.
     recorder: Recorder,
@@ -163,6 +166,7 @@ impl Node {
             pid_query_idle: PID_QUERY_IDLE,
             log_rotation: None,
             image_collection: None,
+            eviction: None,
             agent: None,
         }
     }
@@ -195,6 +199,7 @@ impl Node {
             stops_at_once: 8,
             log_rotation: self.log_rotation,
             image_collection: self.image_collection.clone(),
+            eviction: self.eviction.clone(),
             net: Arc::clone(&self.net) as _,
             intents: IntentBoard::new(self.intents.path().to_owned()),
             cluster: Arc::clone(&self.cluster) as _,

@@ -7,7 +7,7 @@ use rubelet_api::{
     resources::{Bytes, MilliCpu},
 };
 
-use super::{NodeFacts, NodeSettings, amount, object::Texts, pressure::Thresholds};
+use super::{NodeFacts, NodeSettings, amount, hard_thresholds::HardThresholds, object::Texts};
 use crate::eviction::EvictionSignal;
 
 const CPU: &str = "cpu";
@@ -129,10 +129,9 @@ pub fn capacity(
 pub fn allocatable(
     capacity: &NodeAmounts,
     reserved: &Reserved,
-    thresholds: &Thresholds,
+    thresholds: &HardThresholds,
 ) -> NodeAmounts {
-    let kept =
-        |signal: EvictionSignal, all: Bytes| thresholds.hard.get(&signal).map_or(0, |t| t.of(all));
+    let kept = |signal: EvictionSignal, all: Bytes| thresholds.of(signal, all);
     let memory_kept = kept(EvictionSignal::MemoryAvailable, capacity.memory);
     let hugepages = capacity
         .hugepages
@@ -173,10 +172,9 @@ pub fn enforced(capacity: &NodeAmounts, reserved: &Reserved) -> NodeAmounts {
 pub fn overcommitted(
     capacity: &NodeAmounts,
     reserved: &Reserved,
-    thresholds: &Thresholds,
+    thresholds: &HardThresholds,
 ) -> Option<String> {
-    let kept =
-        |signal: EvictionSignal, all: Bytes| thresholds.hard.get(&signal).map_or(0, |t| t.of(all));
+    let kept = |signal: EvictionSignal, all: Bytes| thresholds.of(signal, all);
     let memory = reserved
         .memory
         .saturating_add(kept(EvictionSignal::MemoryAvailable, capacity.memory));
@@ -308,8 +306,8 @@ mod tests {
         }
     }
 
-    fn thresholds(pairs: &[(&str, &str)]) -> Thresholds {
-        Thresholds::parse(&texts(pairs), &texts(&[])).unwrap()
+    fn thresholds(pairs: &[(&str, &str)]) -> HardThresholds {
+        HardThresholds::parse(&texts(pairs)).unwrap()
     }
 
     #[test]

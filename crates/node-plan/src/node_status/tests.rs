@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::{
     NodeFacts, NodeSettings,
     addresses::{self, HostAddresses},
+    hard_thresholds::HardThresholds,
     object::{Node, NodeRuntimeHandler},
     patch::{has_changed, patch},
-    pressure::Thresholds,
     registration::{correct, initial},
     update::{NodeObservation, NodeUpdate, NodeUpdateState, update},
 };
@@ -25,7 +25,7 @@ impl Machine {
     fn new() -> Self {
         let hard = [("memory.available".to_owned(), "1Gi".to_owned())].into();
         let settings = NodeSettings {
-            thresholds: Thresholds::parse(&hard, &[].into()).unwrap(),
+            thresholds: HardThresholds::parse(&hard).unwrap(),
             declared_features: vec!["RestartAllContainersOnContainerExits".into()],
             ..NodeSettings::new("n1")
         };

@@ -144,6 +144,22 @@ async fn a_disk_that_refuses_is_an_error_and_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_request_that_frees_space_needs_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let board = board(&directory);
+    let mut followed = board.watch(&uid()).await;
+    followed.mark_unchanged();
+    fs::remove_dir(directory.path()).unwrap();
+    board.update_without_space(&uid(), shorten(3)).await;
+    assert!(followed.has_changed().unwrap());
+    assert_eq!(followed.borrow().grace, Some(Duration::from_secs(3)));
+    // It is stored with the next change, once there is space.
+    fs::create_dir(directory.path()).unwrap();
+    board.update_without_space(&uid(), shorten(2)).await;
+    assert_eq!(names(&directory), ["u1.json"]);
+}
+
+#[tokio::test]
 async fn an_update_whose_caller_goes_away_is_made_whole_or_not_at_all() {
     let directory = tempfile::tempdir().unwrap();
     let board = board(&directory);

@@ -52,6 +52,8 @@ pub struct PodMetrics {
     worker_duration: HistogramVec,
     worker_start_duration: Histogram,
     preemptions: IntCounterVec,
+    evictions: IntCounterVec,
+    eviction_stats_age: HistogramVec,
 }
 
 impl PodMetrics {
@@ -80,6 +82,18 @@ impl PodMetrics {
                 "Cumulative number of pod preemptions by preemption resource",
                 "preemption_signal",
             ),
+            evictions: factory.counters(
+                "kubelet_evictions",
+                "Cumulative number of pod evictions by eviction signal",
+                "eviction_signal",
+            ),
+            eviction_stats_age: factory.histograms(
+                "kubelet_eviction_stats_age_seconds",
+                "Time between when stats are collected, and when pod is evicted based on those \
+                 stats by eviction signal",
+                DEFAULT_BUCKETS.to_vec(),
+                "eviction_signal",
+            ),
         }
     }
 
@@ -93,6 +107,17 @@ impl PodMetrics {
     /// in upstream.
     pub fn preempted(&self, resource: &str) {
         self.preemptions.with_label_values(&[resource]).inc();
+    }
+
+    /// Counts a pod that was evicted for this signal, such as `memory.available`.
+    pub fn evicted(&self, signal: &str) {
+        self.evictions.with_label_values(&[signal]).inc();
+    }
+
+    /// A pod is chosen for eviction this long after the level of the signal was measured.
+    pub fn eviction_measured(&self, signal: &str, age: Duration) {
+        let histogram = self.eviction_stats_age.with_label_values(&[signal]);
+        histogram.observe(age.as_secs_f64());
     }
 
     /// The task of a desired pod started.

@@ -135,6 +135,10 @@ fn all_names() -> String {
     metrics.pleg.event("STOPPED");
     metrics.runtime.call_ended("Version", Duration::ZERO, false);
     metrics.pods.preempted("memory");
+    metrics.pods.evicted("memory.available");
+    metrics
+        .pods
+        .eviction_measured("memory.available", Duration::ZERO);
     metrics.pods.synced(SyncKind::Create, Duration::ZERO);
     let labels = HttpLabels {
         method: "GET",

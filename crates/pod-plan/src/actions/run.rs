@@ -35,6 +35,8 @@ pub(super) fn decide(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Actions {
     {
         builder.actions.pod_failure = Some(eviction.clone());
         builder.why(PlanReason::Evicted(eviction.reason.clone()));
+        let shorter = eviction.grace.map(grace::of_pod);
+        let grace = shorter.map_or(grace, |shorter| shorter.min(grace));
         stop::stop_pod(snapshot, &mut builder.actions, grace, KillCause::Evicted);
         return builder.actions;
     }
@@ -42,6 +44,7 @@ pub(super) fn decide(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Actions {
         builder.actions.pod_failure = Some(Eviction {
             reason: "DeadlineExceeded".into(),
             message: "Pod was active on the node longer than the specified deadline".into(),
+            grace: None,
         });
         builder.why(PlanReason::DeadlineExceeded);
         stop::stop_pod(snapshot, &mut builder.actions, grace, KillCause::Deadline);
@@ -50,6 +53,9 @@ pub(super) fn decide(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Actions {
     if ended {
         builder.why(PlanReason::PhaseIsTerminal);
         stop::stop_pod(snapshot, &mut builder.actions, grace, KillCause::PodStops);
+        if snapshot.intents.discard_containers && snapshot.observed.is_stopped() {
+            stop::discard(snapshot, &mut builder.actions);
+        }
         return builder.actions;
     }
     match sandbox::state(

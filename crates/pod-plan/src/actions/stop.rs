@@ -53,6 +53,21 @@ pub(super) fn decide(snapshot: &PodSnapshot<'_>, grace: Duration, now: Timestamp
     actions
 }
 
+/// Removes the containers of a terminated pod before it is deleted: their writable layers and logs
+/// take space that the node needs (kubelet: `DeleteAllUnusedContainers`).
+pub(super) fn discard(snapshot: &PodSnapshot<'_>, actions: &mut Actions) {
+    let dead: Vec<_> = snapshot
+        .observed
+        .containers
+        .iter()
+        .map(dead_container)
+        .collect();
+    if !dead.is_empty() {
+        actions.why.push(PlanReason::Prunes(dead.len()));
+        actions.steps.push(Step::RemoveContainers(dead));
+    }
+}
+
 /// Stops all containers that may run, sidecars after the others, and then all sandboxes.
 pub(super) fn stop_pod(
     snapshot: &PodSnapshot<'_>,

@@ -6,7 +6,11 @@ use std::time::Duration;
 use rubelet_api::pod::RestartPolicy::{self, *};
 
 use super::build::*;
-use crate::{Step, intents::RestartIntent, reason::StartCause};
+use crate::{
+    Step,
+    intents::{Eviction, RestartIntent},
+    reason::StartCause,
+};
 
 #[test]
 fn the_examples_of_the_pod_lifecycle_page() {
@@ -126,4 +130,55 @@ fn a_restart_that_was_asked_for_does_not_wait_for_what_failed_before() {
     node.history
         .note_start_failed(&a, "ErrImagePull", "no", at(100));
     assert!(node.in_sandbox(&pod, "").0.is_empty());
+}
+
+#[test]
+fn an_eviction_has_its_own_grace_where_that_is_shorter() {
+    for (asked, seconds) in [(None, 30), (Some(1), 1), (Some(0), 1), (Some(60), 30)] {
+        let pod = pod(Always, &[], &["a"]);
+        let mut node = Node::new();
+        node.in_sandbox(&pod, "a=run");
+        node.intents.eviction = Some(Eviction {
+            reason: "Evicted".into(),
+            message: "low".into(),
+            grace: asked.map(Duration::from_secs),
+        });
+        let observed = seen(vec![sandbox(&pod, 0, true)], records("a=run"));
+        let plan = node.plan(&pod, &observed, 200);
+        let grace = plan.steps.iter().find_map(|step| match step {
+            Step::KillContainers(kills) => Some(kills[0].grace),
+            _ => None,
+        });
+        assert_eq!(grace, Some(Duration::from_secs(seconds)), "{asked:?}");
+    }
+}
+
+#[test]
+fn dead_containers_of_a_pod_that_has_ended_go_when_the_node_needs_their_space() {
+    let pod = pod(Never, &[], &["a"]);
+    let mut node = Node::new();
+    node.in_sandbox(&pod, "a=exit:3");
+    let ended = "Failed a:Error(3)";
+    node.intents.discard_containers = true;
+    let stopped = |records: &str| seen(vec![sandbox(&pod, 0, false)], self::records(records));
+    let plan = node.plan(&pod, &stopped("a=exit:3"), 200);
+    assert!(
+        short(&plan).contains(&"remove a0".to_owned()),
+        "{:?}",
+        short(&plan)
+    );
+    assert_eq!(said(&plan.status), ended);
+    // Nothing is left that would show the exit, and nothing starts again.
+    let plan = node.plan(&pod, &stopped(""), 300);
+    assert_eq!(said(&plan.status), ended);
+    assert!(
+        !plan
+            .steps
+            .iter()
+            .any(|step| matches!(step, Step::RemoveContainers(_)))
+    );
+    let mut running = Node::new();
+    running.intents.discard_containers = true;
+    let (steps, _) = running.in_sandbox(&pod, "a=run");
+    assert_eq!(steps, [""; 0], "a pod that runs keeps its containers");
 }

@@ -10,20 +10,20 @@ use rubelet_config::KubeletConfiguration;
 use rubelet_host::Machine;
 use rubelet_node_plan::node_status::{
     NodeSettings,
-    pressure::Thresholds,
+    hard_thresholds::HardThresholds,
     resources::{self, Reserved},
 };
 
 /// The configured reservations.
 pub(super) fn reservations(
     config: &KubeletConfiguration,
-) -> anyhow::Result<(Reserved, Thresholds)> {
+) -> anyhow::Result<(Reserved, HardThresholds)> {
     let reserved = Reserved::parse(
         &config.system_reserved,
         &config.kube_reserved,
         &config.reserved_system_cpus,
     );
-    let thresholds = Thresholds::parse(&config.eviction_hard, &config.eviction_soft);
+    let thresholds = HardThresholds::parse(&config.eviction_hard);
     Ok((
         reserved.map_err(|error| anyhow!("{}", ErrorChain(&error)))?,
         thresholds.map_err(|error| anyhow!("{}", ErrorChain(&error)))?,

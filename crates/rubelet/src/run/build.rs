@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use super::{
     calls::CriCallObserver,
-    credentials, directories,
+    credentials, directories, eviction,
     joined::Cluster,
     log_rotation,
     open::Opened,
@@ -60,6 +60,7 @@ pub(super) async fn build(
     };
     let objects = Arc::clone(&cluster_deps.objects);
     let host = parts::host(flags, resolved, node)?;
+    let eviction = eviction::settings(&resolved.config, root, &node.cgroups, Arc::clone(&host))?;
     let services = parts::services(resolved, metrics, opened.embedded.as_ref())?;
     let calls = Arc::clone(&services.calls);
     let endpoint = Arc::clone(&services.endpoint);
@@ -78,6 +79,8 @@ pub(super) async fn build(
         .logins
         .with_plugins(credentials::plugins(flags, resolved)?);
     agent_parts.log_rotation = log_rotation::settings(&resolved.config)?;
+    agent_parts.image_collection = parts::image_collection(&resolved.config, eviction.is_some());
+    agent_parts.eviction = eviction;
     let (runtime, images) = (
         Arc::clone(&agent_parts.runtime),
         Arc::clone(&agent_parts.images),

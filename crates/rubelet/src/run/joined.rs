@@ -38,7 +38,7 @@ use rubelet_kube::{
     Client, ClientOptions, UnreadableObjects,
     certificates::{CertificateHooks, CertificateNotice, ClientCertificate, ClientSetup},
 };
-use rubelet_node_plan::node_status::NodeSettings;
+use rubelet_node_plan::{eviction::Pressure, node_status::NodeSettings};
 use rubelet_node_state::{
     clock::Clock, events::Recorder, intents::IntentBoard, metrics::NodeMetrics,
     pod_board::PodBoard, runtime_state::RuntimeState,
@@ -97,6 +97,7 @@ pub(super) struct RunParts {
     /// Counts changes of images.
     pub(super) image_changes: watch::Receiver<u64>,
     pub(super) runtime_state: watch::Receiver<RuntimeState>,
+    pub(super) pressure: watch::Receiver<Pressure>,
     pub(super) problems: Arc<dyn Fn() -> Option<String> + Send + Sync>,
     pub(super) metrics: Arc<NodeMetrics>,
     /// The desired pods of manifests.
@@ -287,6 +288,7 @@ impl Cluster {
                 &rubelet_server::git_version(),
             ),
             runtime: parts.runtime_state.clone(),
+            pressure: parts.pressure.clone(),
             images,
             problems: Arc::clone(&parts.problems),
             problem: self.node_problem.clone(),

@@ -13,7 +13,6 @@ use rubelet_kubelet::{
     agent::AgentParts,
     host::{HostSettings, LocalHost, SwapBehavior},
     image_collection::{ImageCollectionPolicy, ImageCollectionSettings},
-    pod_host::PodHost,
     records::RecordWriter,
 };
 use rubelet_node_state::{
@@ -68,7 +67,7 @@ pub(super) fn host(
     flags: &Flags,
     resolved: &Resolved,
     node: &Node,
-) -> anyhow::Result<Arc<dyn PodHost>> {
+) -> anyhow::Result<Arc<LocalHost>> {
     let config = &resolved.config;
     let disk = rubelet_host::usage::file_system(Path::new(flags.root_dir()));
     let disk = disk.ok().map(|disk| disk.bytes.capacity);
@@ -161,8 +160,11 @@ pub(super) fn services(
     })
 }
 
-/// When unused images are removed; `None` is never.
-fn image_collection(config: &KubeletConfiguration) -> Option<ImageCollectionSettings> {
+/// When unused images are removed; `None` is never. Eviction has them removed whatever the policy.
+pub(super) fn image_collection(
+    config: &KubeletConfiguration,
+    evicts: bool,
+) -> Option<ImageCollectionSettings> {
     // Both are validated: 0 to 100.
     let percent = |percent: i32| u8::try_from(percent).unwrap_or(100);
     let policy = ImageCollectionPolicy {
@@ -172,7 +174,7 @@ fn image_collection(config: &KubeletConfiguration) -> Option<ImageCollectionSett
         max_age: Some(config.image_maximum_gc_age).filter(|age| !age.is_zero()),
     };
     let disk = |path: &Path| rubelet_host::usage::file_system(path).map(|disk| disk.bytes);
-    (!policy.is_off()).then(|| ImageCollectionSettings {
+    (evicts || !policy.is_off()).then(|| ImageCollectionSettings {
         policy,
         disk: Arc::new(disk),
     })
@@ -185,7 +187,7 @@ pub(super) fn agent(
     opened: &Opened,
     services: Services,
     runtime_name: Arc<str>,
-    host: Arc<dyn PodHost>,
+    host: Arc<LocalHost>,
     cluster_deps: ClusterDeps,
 ) -> AgentParts {
     let (node, clock) = (&opened.node, &opened.clock);
@@ -251,6 +253,7 @@ pub(super) fn agent(
         starts_at_once: at_once(STARTS_PER_CPU),
         stops_at_once: at_once(STOPS_PER_CPU),
         log_rotation: None,
-        image_collection: image_collection(config),
+        image_collection: None,
+        eviction: None,
     }
 }

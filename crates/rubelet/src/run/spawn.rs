@@ -69,10 +69,8 @@ pub(super) async fn spawn(
         tasks: source_tasks,
     } = start_manifests(&resolved, root, &opened, &mut built).await?;
     let pod_sources = pod_sources(&resolved, &manifests, built.cluster.as_ref());
-    let problems = built
-        .cluster
-        .as_ref()
-        .map_or_else(ClusterProblems::none, Cluster::problems);
+    let cluster = built.cluster.as_ref();
+    let problems = cluster.map_or_else(ClusterProblems::none, Cluster::problems);
     let view_parts = view_parts(
         stats::parts(flags, &resolved, &opened, &built)?,
         &resolved,
@@ -125,6 +123,7 @@ pub(super) async fn spawn(
                 images: built.images,
                 image_changes: built.calls.image_changes(),
                 runtime_state: agent.runtime_state.clone(),
+                pressure: agent.pressure.clone(),
                 problems: pleg_problem,
                 metrics,
                 manifests,

@@ -11,6 +11,7 @@ mod outside;
 mod away;
 mod bootstrap;
 mod controllers;
+mod eviction;
 mod images;
 mod joined;
 mod mirrors;

@@ -131,3 +131,32 @@ async fn images_and_labels_of_others_are_shown() {
     assert!(view.unschedulable);
     assert_eq!(agent.events().last().unwrap(), "NodeNotSchedulable");
 }
+
+#[tokio::test(start_paused = true)]
+async fn pressure_shows_at_once_and_ends_when_it_does() {
+    let model = Model::new();
+    let agent = Agent::ready(&model);
+    seconds(1).await;
+    let shown = || {
+        let node = model.node().unwrap();
+        let kinds = ["MemoryPressure", "DiskPressure", "PIDPressure"];
+        kinds.map(|kind| node.status.condition(kind).unwrap().status.to_string())
+    };
+    assert_eq!(shown(), ["False", "False", "False"]);
+    agent.pressure.send_modify(|pressure| {
+        pressure.memory = true;
+        pressure.pid = true;
+    });
+    millis(100).await;
+    assert_eq!(shown(), ["True", "False", "True"]);
+    assert!(agent.handle.admission().pressure.memory);
+    let events = agent.events();
+    assert_eq!(
+        events[events.len() - 2..],
+        ["NodeHasInsufficientMemory", "NodeHasInsufficientPID"]
+    );
+    agent.pressure.send_replace(Pressure::default());
+    millis(100).await;
+    assert_eq!(shown(), ["False", "False", "False"]);
+    assert!(!agent.handle.admission().pressure.memory);
+}

@@ -196,3 +196,20 @@ fn a_real_cgroup_can_be_measured() {
     cgroups.remove(&top).unwrap();
     assert!(cgroups.stats(&top).unwrap_err().is_gone());
 }
+
+#[test]
+fn only_the_root_of_version_1_has_numbers_of_the_whole_machine() {
+    let root = temp();
+    put(
+        root.path(),
+        &[
+            ("memory/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("memory/memory.usage_in_bytes", "1000\n"),
+            ("memory/memory.stat", "total_inactive_file 400\n"),
+        ],
+    );
+    let mounted = v1(root.path(), &[("memory", "memory")]);
+    let found = mounted.root_memory().unwrap();
+    assert_eq!((found.working_set, found.limit), (600, None));
+    assert_eq!(v2(root.path()).root_memory(), None);
+}

@@ -70,6 +70,11 @@ fn throttling(reader: &mut Reader, cpu: &mut CpuStats) -> Result<(), StatsError>
     Ok(())
 }
 
+pub(super) fn root_memory(fs: &CgroupFs) -> Option<MemoryStats> {
+    let found = fs.hierarchies.iter().find(|one| one.has("memory"))?;
+    memory(&mut Reader::new(found.mount.clone())).ok()
+}
+
 fn memory(reader: &mut Reader) -> Result<MemoryStats, StatsError> {
     let limit = reader.number("memory.limit_in_bytes")?;
     let mut memory = MemoryStats {

@@ -44,7 +44,6 @@ pub(super) fn node(
         pods_per_core: count(config.pods_per_core),
         reserved,
         thresholds,
-        pressure_transition: config.eviction_pressure_transition_period,
         max_images: usize::try_from(config.node_status_max_images).ok(),
         local_storage: config.local_storage_capacity_isolation,
         update_frequency: config.node_status_update_frequency,
