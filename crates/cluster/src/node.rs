@@ -13,6 +13,7 @@
 
 mod addresses;
 mod api;
+mod disk_sampler;
 mod facts;
 mod images;
 mod lease;
@@ -21,7 +22,6 @@ mod observed_node;
 mod pod_cidrs;
 mod registration;
 mod status;
-mod usage_sampler;
 mod view;
 mod warning_throttle;
 

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, convert::Infallible, future::pending, sync::Arc
 use rubelet_base::{Backoff, ErrorChain, event_reason};
 use rubelet_kube::ApiError;
 use rubelet_node_plan::{
-    eviction::{Pressure, ResourceLevels},
+    eviction::Pressure,
     node_status::{
         NodeEvent, NodeFacts, NodeSettings,
         addresses::{self, HostAddresses},
@@ -32,9 +32,9 @@ use super::{
     NodeParts, NodeView,
     addresses::Addresses,
     api::NodeApi,
+    disk_sampler::{DiskCapacities, DiskSampler},
     images::RuntimeImages,
     observed_node::{ObservedNode, change},
-    usage_sampler::UsageSampler,
     view::LocalNode,
     warning_throttle::WarningThrottle,
 };
@@ -70,7 +70,7 @@ pub(super) struct StatusTask<A> {
     recorder: Recorder,
     clock: Clock,
     port: u16,
-    measure: UsageSampler,
+    disks: DiskSampler,
     addresses: Addresses,
     update_state: NodeUpdateState,
     pressure: watch::Receiver<Pressure>,
@@ -108,7 +108,7 @@ impl<A: NodeApi> StatusTask<A> {
             recorder: parts.recorder,
             clock: parts.clock,
             port: parts.server_port.unwrap_or(0),
-            measure: UsageSampler::new(parts.root),
+            disks: DiskSampler::new(parts.root),
             addresses: Addresses::new(),
             update_state: NodeUpdateState::default(),
             pressure: parts.pressure,
@@ -122,8 +122,8 @@ impl<A: NodeApi> StatusTask<A> {
             facts: parts.facts,
         };
         let found = task.addresses.without_lookup(&task.settings);
-        let levels = task.measure.last();
-        let observed = task.observed(&found, &levels);
+        let disks = task.disks.last();
+        let observed = task.observed(&found, disks);
         task.show_own(&observed);
         (task, shown_own)
     }
@@ -316,13 +316,13 @@ impl<A: NodeApi> StatusTask<A> {
 
     async fn observe(&mut self) -> NodeObservation {
         let imagefs = self.images.borrow_and_update().file_system.clone();
-        let levels = self.measure.levels(imagefs).await;
+        let disks = self.disks.measure(imagefs).await;
         let found = self.addresses.find(&self.settings).await;
-        self.report_empty_disk(&levels);
-        self.observed(&found, &levels)
+        self.report_empty_disk(disks);
+        self.observed(&found, disks)
     }
 
-    fn observed(&mut self, found: &HostAddresses, levels: &ResourceLevels) -> NodeObservation {
+    fn observed(&mut self, found: &HostAddresses, disks: DiskCapacities) -> NodeObservation {
         let runtime = self.runtime.borrow_and_update().clone();
         let now = Instant::now();
         self.silent_since = match runtime.silent {
@@ -339,7 +339,7 @@ impl<A: NodeApi> StatusTask<A> {
         NodeObservation {
             now: self.clock.now(),
             addresses: addresses::choose(settings, found),
-            nodefs: levels.nodefs.map(|fs| fs.capacity()),
+            nodefs: disks.nodefs,
             pressure: *self.pressure.borrow_and_update(),
             runtime_version: runtime_version(&runtime),
             handlers: handlers(&runtime),
@@ -365,8 +365,8 @@ impl<A: NodeApi> StatusTask<A> {
         });
     }
 
-    fn report_empty_disk(&mut self, levels: &ResourceLevels) {
-        let empty = levels.imagefs.is_some_and(|fs| fs.bytes.capacity == 0);
+    fn report_empty_disk(&mut self, disks: DiskCapacities) {
+        let empty = disks.imagefs == Some(0);
         if empty && !self.empty_disk_reported {
             self.record(&NodeEvent {
                 warning: true,

@@ -1,7 +1,5 @@
 //! The measured levels of memory, file systems and processes.
 
-use rubelet_api::resources::Bytes;
-
 use super::EvictionSignal;
 
 /// The level of a resource.
@@ -20,14 +18,6 @@ pub struct FileSystem {
     pub bytes: ResourceLevel,
     /// Inodes; a capacity of 0 if the file system does not count them.
     pub inodes: ResourceLevel,
-}
-
-impl FileSystem {
-    /// The capacity in bytes.
-    #[must_use]
-    pub fn capacity(&self) -> Bytes {
-        self.bytes.capacity
-    }
 }
 
 /// The measured levels. `None`: could not be measured, which neither causes nor ends pressure.

@@ -1,4 +1,5 @@
-//! Measures memory, disks and processes without ever waiting for a file system that hangs.
+//! Measures the disks that the status of the node describes, without ever waiting for a file system that
+//! hangs. Shortages are the eviction task's.
 
 use std::{
     path::{Path, PathBuf},
@@ -6,8 +7,7 @@ use std::{
     time::Duration,
 };
 
-use rubelet_host::usage::{self, FileSystemUsage, Usage};
-use rubelet_node_plan::eviction::{FileSystem, ResourceLevel, ResourceLevels};
+use rubelet_host::usage;
 use tokio::{
     task::{JoinHandle, spawn_blocking},
     time::timeout,
@@ -17,16 +17,25 @@ use tracing::debug;
 /// Timeout of a measurement; after it the previous values are used.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Measures the machine.
-#[derive(Debug)]
-pub(super) struct UsageSampler {
-    nodefs: Arc<Path>,
-    last: ResourceLevels,
-    /// A measurement that takes long. No second one is started beside it.
-    running: Option<JoinHandle<ResourceLevels>>,
+/// Sizes of file systems in bytes. `None`: could not be measured.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct DiskCapacities {
+    /// The file system of volumes and logs.
+    pub(super) nodefs: Option<u64>,
+    /// That of images.
+    pub(super) imagefs: Option<u64>,
 }
 
-impl UsageSampler {
+/// Measures the disks.
+#[derive(Debug)]
+pub(super) struct DiskSampler {
+    nodefs: Arc<Path>,
+    last: DiskCapacities,
+    /// A measurement that takes long. No second one is started beside it.
+    running: Option<JoinHandle<DiskCapacities>>,
+}
+
+impl DiskSampler {
     /// Measures once, while the caller waits: the agent starts.
     pub(super) fn new(nodefs: PathBuf) -> Self {
         let nodefs: Arc<Path> = nodefs.into();
@@ -38,12 +47,12 @@ impl UsageSampler {
     }
 
     /// The last measurement.
-    pub(super) fn last(&self) -> ResourceLevels {
+    pub(super) fn last(&self) -> DiskCapacities {
         self.last
     }
 
     /// Measures again.
-    pub(super) async fn levels(&mut self, imagefs: Option<Arc<Path>>) -> ResourceLevels {
+    pub(super) async fn measure(&mut self, imagefs: Option<Arc<Path>>) -> DiskCapacities {
         let nodefs = Arc::clone(&self.nodefs);
         let running = self
             .running
@@ -51,8 +60,8 @@ impl UsageSampler {
         match timeout(PATIENCE, &mut *running).await {
             Ok(measured) => {
                 self.running = None;
-                if let Ok(levels) = measured {
-                    self.last = levels;
+                if let Ok(disks) = measured {
+                    self.last = disks;
                 }
             }
             Err(_) => debug!("Reading file system usage takes too long; using the previous values"),
@@ -61,29 +70,15 @@ impl UsageSampler {
     }
 }
 
-/// Reads the usage; values that can't be measured are omitted.
-fn look(nodefs: &Path, imagefs: Option<&Path>) -> ResourceLevels {
-    let root = Path::new("/");
-    let of = |path: &Path| usage::file_system(path).ok().map(file_system);
-    ResourceLevels {
-        memory: usage::memory(root).ok().map(level),
+/// Reads the capacities; those that can't be read are omitted.
+fn look(nodefs: &Path, imagefs: Option<&Path>) -> DiskCapacities {
+    let of = |path: &Path| {
+        usage::file_system(path)
+            .ok()
+            .map(|disk| disk.bytes.capacity)
+    };
+    DiskCapacities {
         nodefs: of(nodefs),
         imagefs: imagefs.and_then(of),
-        pids: usage::pids(root).ok().map(level),
-        ..ResourceLevels::default()
-    }
-}
-
-fn level(usage: Usage) -> ResourceLevel {
-    ResourceLevel {
-        available: usage.available,
-        capacity: usage.capacity,
-    }
-}
-
-fn file_system(usage: FileSystemUsage) -> FileSystem {
-    FileSystem {
-        bytes: level(usage.bytes),
-        inodes: level(usage.inodes),
     }
 }
