@@ -8,7 +8,6 @@ mod node_match;
 mod orphan;
 mod table;
 
-pub(crate) use admit::{DISRUPTION_TARGET, TERMINATION_BY_KUBELET};
 pub(crate) use table::PodTable;
 
 #[cfg(test)]

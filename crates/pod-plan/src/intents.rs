@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::after;
 
+/// Type of the condition with the reason for a disruption. Controllers that evict pods set it, too.
+pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
+
 /// All requests of operators for one pod. Kept across restarts of the agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OperatorIntents {
@@ -37,6 +40,14 @@ pub struct OperatorIntents {
 }
 
 impl OperatorIntents {
+    /// Has the pod terminated with phase `Failed`. `disruption` is the condition that says why; it
+    /// replaces an earlier one of its type.
+    pub fn evict(&mut self, eviction: Eviction, disruption: ExternalCondition) {
+        self.eviction = Some(eviction);
+        self.conditions.retain(|one| one.kind != disruption.kind);
+        self.conditions.push(disruption);
+    }
+
     /// When SIGKILL is due for a pod whose termination began at `since` with the grace period
     /// `planned`.
     #[must_use]
@@ -87,6 +98,21 @@ pub struct ExternalCondition {
     pub message: Box<str>,
     /// `lastTransitionTime`.
     pub last_transition: Timestamp,
+}
+
+impl ExternalCondition {
+    /// The condition of a pod that its node terminates, as the kubelet sets it for evictions and
+    /// preemptions.
+    #[must_use]
+    pub fn terminated_by_kubelet(message: &str, at: Timestamp) -> Self {
+        Self {
+            kind: DISRUPTION_TARGET.into(),
+            status: ConditionStatus::True,
+            reason: "TerminationByKubelet".into(),
+            message: message.into(),
+            last_transition: at,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Conditions: the node's own are replaced, those of others are kept (kubelet: `mergePodStatus`).
 
+use rubelet_pod_plan::intents::DISRUPTION_TARGET;
 use serde_json::{Value, json};
 
 use super::{merge_context::MergeContext, time};
@@ -16,9 +17,6 @@ const OWN: [&str; 8] = [
     "AllContainersRestarting",
 ];
 
-/// The condition that the node shares with the controllers that evict pods.
-const SHARED: &str = "DisruptionTarget";
-
 /// A list of conditions with those of others first, as they are, and then ours. One whose status
 /// did not change keeps the time of its last change.
 pub(super) fn merge(
@@ -32,9 +30,9 @@ pub(super) fn merge(
         let old = find(theirs, kind(condition));
         if is_own(condition) {
             merged.push(kept_time(condition, old, facts));
-        } else if kind(condition) == SHARED && ends {
+        } else if kind(condition) == DISRUPTION_TARGET && ends {
             let new = kept_time(condition, old, facts);
-            match merged.iter_mut().find(|one| kind(one) == SHARED) {
+            match merged.iter_mut().find(|one| kind(one) == DISRUPTION_TARGET) {
                 Some(old) => *old = new,
                 None => merged.push(new),
             }

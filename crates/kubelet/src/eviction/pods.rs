@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use rubelet_api::{pod::Pod, status::ConditionStatus};
+use rubelet_api::pod::Pod;
 use rubelet_base::PodUid;
 use rubelet_cri::v1;
 use rubelet_node_plan::eviction::{EVICTED, PodEviction};
@@ -12,7 +12,6 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, info, warn};
 
 use super::{EvictionTask, usage::POD_UID};
-use crate::pods::{DISRUPTION_TARGET, TERMINATION_BY_KUBELET};
 
 /// Longest wait for the end of a pod before anything else is freed (kubelet: `podCleanupTimeout`).
 const CLEANUP: Duration = Duration::from_secs(30);
@@ -61,24 +60,15 @@ impl EvictionTask {
         context
             .recorder
             .pod(pod, None, EventType::Warning, EVICTED, message);
-        let now = context.clock.now();
-        let noted = context.intents.update_without_space(&pod.uid, |intents| {
-            intents.eviction = Some(Eviction {
-                reason: EVICTED.into(),
-                message: message.as_str().into(),
-                grace: Some(*grace),
-            });
-            intents
-                .conditions
-                .retain(|one| *one.kind != *DISRUPTION_TARGET);
-            intents.conditions.push(ExternalCondition {
-                kind: DISRUPTION_TARGET.into(),
-                status: ConditionStatus::True,
-                reason: TERMINATION_BY_KUBELET.into(),
-                message: message.as_str().into(),
-                last_transition: now,
-            });
-        });
+        let disruption = ExternalCondition::terminated_by_kubelet(message, context.clock.now());
+        let eviction = Eviction {
+            reason: EVICTED.into(),
+            message: message.as_str().into(),
+            grace: Some(*grace),
+        };
+        let noted = context
+            .intents
+            .update_without_space(&pod.uid, |intents| intents.evict(eviction, disruption));
         noted.await;
     }
 

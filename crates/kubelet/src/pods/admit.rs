@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rubelet_api::{
     pod::Pod,
-    status::{ConditionStatus, Phase, PodStatus},
+    status::{Phase, PodStatus},
 };
 use rubelet_base::{ErrorChain, PodUid};
 use rubelet_node_plan::{
@@ -22,11 +22,6 @@ use super::{
     table::PodTable,
 };
 use crate::records::PodRecord;
-
-/// Type of the condition of a pod that is terminated by a disruption.
-pub(crate) const DISRUPTION_TARGET: &str = "DisruptionTarget";
-/// Reason of this condition.
-pub(crate) const TERMINATION_BY_KUBELET: &str = "TerminationByKubelet";
 
 /// True if this node has run the pod before: it has a record, or the runtime has it, or its status
 /// in the API server is past `Pending`.
@@ -140,23 +135,15 @@ impl PodTable {
             let context = self.context();
             let recorder = &context.recorder;
             recorder.pod(&victim, None, EventType::Warning, PREEMPTING, PREEMPTED);
-            let asked = context.intents.update(&victim.uid, |intents| {
-                intents.eviction = Some(Eviction {
-                    reason: PREEMPTING.into(),
-                    message: PREEMPTED.into(),
-                    grace: None,
-                });
-                intents
-                    .conditions
-                    .retain(|one| *one.kind != *DISRUPTION_TARGET);
-                intents.conditions.push(ExternalCondition {
-                    kind: DISRUPTION_TARGET.into(),
-                    status: ConditionStatus::True,
-                    reason: TERMINATION_BY_KUBELET.into(),
-                    message: PREEMPTED_CONDITION.into(),
-                    last_transition: now,
-                });
-            });
+            let eviction = Eviction {
+                reason: PREEMPTING.into(),
+                message: PREEMPTED.into(),
+                grace: None,
+            };
+            let disruption = ExternalCondition::terminated_by_kubelet(PREEMPTED_CONDITION, now);
+            let asked = context
+                .intents
+                .update(&victim.uid, |intents| intents.evict(eviction, disruption));
             match asked.await {
                 Ok(()) => context.metrics.pods.preempted(&preemption.resource),
                 Err(error) => {

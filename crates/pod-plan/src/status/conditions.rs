@@ -8,10 +8,7 @@ use rubelet_api::{
     status::{Condition, ConditionStatus, ContainerState, ContainerStatus, Phase},
 };
 
-use crate::{actions::Actions, snapshot::PodSnapshot, step::Step};
-
-/// Type of the condition with the reason for a disruption, set from outside the agent.
-const DISRUPTION_TARGET: &str = "DisruptionTarget";
+use crate::{actions::Actions, intents::DISRUPTION_TARGET, snapshot::PodSnapshot, step::Step};
 
 /// The contents of a condition.
 struct ConditionText {

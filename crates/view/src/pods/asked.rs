@@ -2,12 +2,12 @@
 //! them.
 
 use rubelet_api::wire::seconds;
-use rubelet_pod_plan::{OperatorIntents, intents::ExternalCondition};
+use rubelet_pod_plan::{
+    OperatorIntents,
+    intents::{DISRUPTION_TARGET, ExternalCondition},
+};
 use rubelet_server::is_agent_condition;
 use serde_json::{Value, json};
-
-/// The condition that both the agent and others may set.
-const SHARED: &str = "DisruptionTarget";
 
 /// Adds requested conditions and ephemeral containers to a v1 Pod.
 pub(super) fn show(pod: &mut Value, intents: &OperatorIntents) {
@@ -38,7 +38,7 @@ fn conditions(pod: &mut Value, intents: &OperatorIntents) {
     };
     shown.retain(|condition| {
         let kind = condition["type"].as_str().unwrap_or_default();
-        is_agent_condition(kind) || kind == SHARED || asked(&condition["type"]).is_some()
+        is_agent_condition(kind) || kind == DISRUPTION_TARGET || asked(&condition["type"]).is_some()
     });
     for condition in &mut shown {
         let kind = condition["type"].as_str().unwrap_or_default();
