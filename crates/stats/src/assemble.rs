@@ -111,10 +111,7 @@ pub(crate) fn pods(
             name: pod.name.clone(),
             uid: pod.uid.clone(),
             started_at: pod.started_at,
-            cpu: usage.cpu,
-            memory: usage.memory,
-            swap: usage.swap,
-            io: usage.io,
+            usage,
             network: runtime.and_then(|of| of.network.clone()),
             processes: readings.processes(&pod.uid),
             cgroup: readings.cgroups.pods.get(&pod.uid).cloned(),
@@ -129,10 +126,7 @@ pub(crate) fn pods(
                 name: container.name.clone(),
                 id: container.id.clone(),
                 started_at: container.started_at,
-                cpu: usage.cpu,
-                memory: usage.memory,
-                swap: usage.swap,
-                io: usage.io,
+                usage,
                 rootfs: readings.rootfs(container),
                 logs: readings.logs(container),
                 image: container.image.clone(),
@@ -141,7 +135,10 @@ pub(crate) fn pods(
             });
         }
         // The runtime and the kernel know nothing of it: it has ended meanwhile.
-        if sample.cpu.is_some() || sample.memory.is_some() || !sample.containers.is_empty() {
+        if sample.usage.cpu.is_some()
+            || sample.usage.memory.is_some()
+            || !sample.containers.is_empty()
+        {
             all.push(sample);
         }
     }

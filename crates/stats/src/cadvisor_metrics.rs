@@ -57,12 +57,7 @@ impl<'a> MeasuredObject<'a> {
     fn of_node(node: &'a NodeSample) -> Self {
         Self {
             id: "/",
-            usage: UsageSample {
-                cpu: node.cpu,
-                memory: node.memory,
-                swap: node.swap,
-                io: node.io,
-            },
+            usage: node.usage,
             network: node.network.as_ref(),
             ..NOTHING
         }
@@ -83,12 +78,7 @@ impl<'a> MeasuredObject<'a> {
             id: cgroup.map_or(&*pod.uid, |cgroup| &*cgroup.path),
             namespace: &pod.namespace,
             pod: &pod.name,
-            usage: UsageSample {
-                cpu: pod.cpu,
-                memory: pod.memory,
-                swap: pod.swap,
-                io: pod.io,
-            },
+            usage: pod.usage,
             cgroup,
             network: pod.network.as_ref(),
             ..NOTHING
@@ -102,12 +92,7 @@ impl<'a> MeasuredObject<'a> {
             name: &container.id,
             image: &container.image,
             container: &container.name,
-            usage: UsageSample {
-                cpu: container.cpu,
-                memory: container.memory,
-                swap: container.swap,
-                io: container.io,
-            },
+            usage: container.usage,
             cgroup,
             network: None,
             of: Some(container),

@@ -121,7 +121,7 @@ impl StatsCollector {
         let targets = targets(entries, settings);
         let targets: Arc<[PodTarget]> = targets.into();
         let mut read = state.sources.read(settings, &targets, detail).await;
-        if let Some(cpu) = &mut read.node.cpu {
+        if let Some(cpu) = &mut read.node.usage.cpu {
             // No pod has an empty UID, and no container an empty identifier.
             cpu.nano_cores = state.rates.add(&"".into(), cpu.at, cpu.usage_ns);
         }

@@ -8,7 +8,9 @@ use rubelet_host::cgroup::Pressure;
 
 use crate::{
     interfaces,
-    sample::{CpuSample, IoSample, MemorySample, NodeSample, ProcessSample, SwapSample},
+    sample::{
+        CpuSample, IoSample, MemorySample, NodeSample, ProcessSample, SwapSample, UsageSample,
+    },
 };
 
 /// The unit of `/proc/stat`: a hundredth of a second on every architecture.
@@ -64,31 +66,33 @@ fn parse(files: NodeFiles<'_>, at: Timestamp) -> NodeSample {
     let swap = kib("SwapTotal").zip(kib("SwapFree"));
     NodeSample {
         booted_at: files.stat.and_then(booted_at),
-        cpu: files.stat.and_then(busy_ns).map(|usage_ns| CpuSample {
-            at,
-            usage_ns,
-            nano_cores: None,
-            pressure: files.cpu_pressure.and_then(Pressure::parse),
-        }),
-        memory: usage.map(|_| MemorySample {
-            at,
-            usage,
-            working_set,
-            rss: kib("AnonPages"),
-            available: available.map(|(total, used)| total.saturating_sub(used)),
-            page_faults: fault("pgfault"),
-            major_page_faults: fault("pgmajfault"),
-            pressure: files.memory_pressure.and_then(Pressure::parse),
-        }),
-        swap: swap.map(|(total, free)| SwapSample {
-            at,
-            usage: Some(total.saturating_sub(free)),
-            available: Some(free),
-        }),
-        io: files
-            .io_pressure
-            .and_then(Pressure::parse)
-            .map(|pressure| IoSample { at, pressure }),
+        usage: UsageSample {
+            cpu: files.stat.and_then(busy_ns).map(|usage_ns| CpuSample {
+                at,
+                usage_ns,
+                nano_cores: None,
+                pressure: files.cpu_pressure.and_then(Pressure::parse),
+            }),
+            memory: usage.map(|_| MemorySample {
+                at,
+                usage,
+                working_set,
+                rss: kib("AnonPages"),
+                available: available.map(|(total, used)| total.saturating_sub(used)),
+                page_faults: fault("pgfault"),
+                major_page_faults: fault("pgmajfault"),
+                pressure: files.memory_pressure.and_then(Pressure::parse),
+            }),
+            swap: swap.map(|(total, free)| SwapSample {
+                at,
+                usage: Some(total.saturating_sub(free)),
+                available: Some(free),
+            }),
+            io: files
+                .io_pressure
+                .and_then(Pressure::parse)
+                .map(|pressure| IoSample { at, pressure }),
+        },
         network: files.net.and_then(|text| interfaces::parse(text, at)),
         processes: processes(&files, at),
         cores: files.stat.map(cores).filter(|cores| *cores > 0),
@@ -170,14 +174,14 @@ mod tests {
             (node.cores, node.memory_capacity),
             (Some(1), Some(1000 << 10))
         );
-        let cpu = node.cpu.unwrap();
+        let cpu = node.usage.cpu.unwrap();
         assert_eq!(
             node.booted_at.map(Timestamp::as_second),
             Some(1_800_000_000)
         );
         assert_eq!(cpu.usage_ns, 25 * TICK_NS);
         assert_eq!(cpu.pressure.unwrap().some.total_ns, 7000);
-        let memory = node.memory.unwrap();
+        let memory = node.usage.memory.unwrap();
         assert_eq!(memory.usage, Some(700 << 10));
         assert_eq!(memory.working_set, Some(500 << 10));
         assert_eq!(memory.available, Some(500 << 10));
@@ -189,7 +193,7 @@ mod tests {
         assert_eq!(memory.pressure, None);
         let processes = node.processes.unwrap();
         assert_eq!((processes.running, processes.max), (350, 1000));
-        let swap = node.swap.unwrap();
+        let swap = node.usage.swap.unwrap();
         assert_eq!((swap.usage, swap.available), (Some(6 << 10), Some(4 << 10)));
     }
 
@@ -212,7 +216,7 @@ mod tests {
     #[test]
     fn this_machine_can_be_measured() {
         let node = read(Path::new("/"), Timestamp::UNIX_EPOCH);
-        assert!(node.cpu.unwrap().usage_ns > 0);
-        assert!(node.memory.unwrap().working_set > Some(0));
+        assert!(node.usage.cpu.unwrap().usage_ns > 0);
+        assert!(node.usage.memory.unwrap().working_set > Some(0));
     }
 }

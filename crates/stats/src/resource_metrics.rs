@@ -48,11 +48,15 @@ fn of_containers(metrics: &mut Exposition, pods: &[PodSample]) {
     };
     let name = "container_cpu_usage_seconds_total";
     metrics.metric(name, Counter, "CPU time of the container", |values| {
-        each(values, |container| container.cpu.as_ref().map(cpu_seconds));
+        each(values, |container| {
+            container.usage.cpu.as_ref().map(cpu_seconds)
+        });
     });
     let name = "container_memory_working_set_bytes";
     metrics.metric(name, Gauge, "Working set of the container", |values| {
-        each(values, |container| working_set(container.memory.as_ref()));
+        each(values, |container| {
+            working_set(container.usage.memory.as_ref())
+        });
     });
     let name = "container_start_time_seconds";
     let help = "Start time of the container, in seconds since 1970";
@@ -69,7 +73,7 @@ fn of_containers(metrics: &mut Exposition, pods: &[PodSample]) {
         "Limit of swap space of the container",
         |values| {
             each(values, |container| {
-                let swap = container.swap?;
+                let swap = container.usage.swap?;
                 let limit = swap.available?.saturating_add(swap.usage.unwrap_or(0));
                 Some((limit as f64, Some(swap.at)))
             });
@@ -81,7 +85,9 @@ fn of_containers(metrics: &mut Exposition, pods: &[PodSample]) {
         Gauge,
         "Swap space that the container uses",
         |values| {
-            each(values, |container| swap_usage(container.swap.as_ref()));
+            each(values, |container| {
+                swap_usage(container.usage.swap.as_ref())
+            });
         },
     );
 }
@@ -95,15 +101,15 @@ fn of_node(metrics: &mut Exposition, sample: &StatsSample) {
     let node = &sample.node;
     let name = "node_cpu_usage_seconds_total";
     metrics.metric(name, Counter, "CPU time of the node", |values| {
-        one(values, node.cpu.as_ref().map(cpu_seconds));
+        one(values, node.usage.cpu.as_ref().map(cpu_seconds));
     });
     let name = "node_memory_working_set_bytes";
     metrics.metric(name, Gauge, "Working set of the node", |values| {
-        one(values, working_set(node.memory.as_ref()));
+        one(values, working_set(node.usage.memory.as_ref()));
     });
     let name = "node_swap_usage_bytes";
     metrics.metric(name, Gauge, "Swap space that the node uses", |values| {
-        one(values, swap_usage(node.swap.as_ref()));
+        one(values, swap_usage(node.usage.swap.as_ref()));
     });
 }
 
@@ -118,15 +124,15 @@ fn of_pods(metrics: &mut Exposition, pods: &[PodSample]) {
     };
     let name = "pod_cpu_usage_seconds_total";
     metrics.metric(name, Counter, "CPU time of the pod", |values| {
-        each(values, |pod| pod.cpu.as_ref().map(cpu_seconds));
+        each(values, |pod| pod.usage.cpu.as_ref().map(cpu_seconds));
     });
     let name = "pod_memory_working_set_bytes";
     metrics.metric(name, Gauge, "Working set of the pod", |values| {
-        each(values, |pod| working_set(pod.memory.as_ref()));
+        each(values, |pod| working_set(pod.usage.memory.as_ref()));
     });
     let name = "pod_swap_usage_bytes";
     metrics.metric(name, Gauge, "Swap space that the pod uses", |values| {
-        each(values, |pod| swap_usage(pod.swap.as_ref()));
+        each(values, |pod| swap_usage(pod.usage.swap.as_ref()));
     });
 }
 
@@ -147,7 +153,7 @@ fn swap_usage(swap: Option<&SwapSample>) -> Option<TimedValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::NodeSample;
+    use crate::sample::{NodeSample, UsageSample};
 
     fn at(millis: i64) -> Timestamp {
         Timestamp::from_millisecond(millis).unwrap()
@@ -177,9 +183,12 @@ mod tests {
         };
         StatsSample {
             node: NodeSample {
-                cpu: cpu(90_500_000_000),
-                memory: memory(4096),
-                swap: swap(0, Some(5)),
+                usage: UsageSample {
+                    cpu: cpu(90_500_000_000),
+                    memory: memory(4096),
+                    swap: swap(0, Some(5)),
+                    ..UsageSample::default()
+                },
                 ..NodeSample::default()
             },
             pods: vec![PodSample {
@@ -187,17 +196,23 @@ mod tests {
                 name: "web".into(),
                 uid: "u1".into(),
                 started_at: at(1000),
-                cpu: cpu(2_000_000_000),
-                memory: memory(1024),
-                swap: swap(2, None),
+                usage: UsageSample {
+                    cpu: cpu(2_000_000_000),
+                    memory: memory(1024),
+                    swap: swap(2, None),
+                    ..UsageSample::default()
+                },
                 containers: vec![
                     ContainerSample {
                         name: "app".into(),
                         id: "c1".into(),
                         started_at: at(1500),
-                        cpu: cpu(1_250_000_000),
-                        memory: memory(512),
-                        swap: swap(2, Some(8)),
+                        usage: UsageSample {
+                            cpu: cpu(1_250_000_000),
+                            memory: memory(512),
+                            swap: swap(2, Some(8)),
+                            ..UsageSample::default()
+                        },
                         ..ContainerSample::default()
                     },
                     ContainerSample {

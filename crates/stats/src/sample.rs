@@ -24,14 +24,8 @@ pub struct StatsSample {
 pub struct NodeSample {
     /// When it was booted.
     pub booted_at: Option<Timestamp>,
-    /// CPU time.
-    pub cpu: Option<CpuSample>,
-    /// Memory.
-    pub memory: Option<MemorySample>,
-    /// Swap space.
-    pub swap: Option<SwapSample>,
-    /// Waiting for disks.
-    pub io: Option<IoSample>,
+    /// CPU, memory, swap space and disks.
+    pub usage: UsageSample,
     /// Network interfaces of the node.
     pub network: Option<NetworkSample>,
     /// Processes and threads.
@@ -63,14 +57,8 @@ pub struct PodSample {
     pub uid: Arc<str>,
     /// `status.startTime`.
     pub started_at: Timestamp,
-    /// CPU time of the pod's cgroup.
-    pub cpu: Option<CpuSample>,
-    /// Memory of the pod's cgroup.
-    pub memory: Option<MemorySample>,
-    /// Swap space of the pod's cgroup.
-    pub swap: Option<SwapSample>,
-    /// Waiting for disks.
-    pub io: Option<IoSample>,
+    /// CPU, memory, swap space and disks, of its cgroup.
+    pub usage: UsageSample,
     /// Its network interfaces.
     pub network: Option<NetworkSample>,
     /// Number of its processes and threads.
@@ -90,14 +78,8 @@ pub struct ContainerSample {
     pub id: Arc<str>,
     /// Start time of its program.
     pub started_at: Timestamp,
-    /// CPU time.
-    pub cpu: Option<CpuSample>,
-    /// Memory.
-    pub memory: Option<MemorySample>,
-    /// Swap space.
-    pub swap: Option<SwapSample>,
-    /// Waiting for disks.
-    pub io: Option<IoSample>,
+    /// CPU, memory, swap space and disks.
+    pub usage: UsageSample,
     /// Its writable layer, and what is left on the file system of it.
     pub rootfs: Option<FsSample>,
     /// Its log files, and what is left on the file system of them.

@@ -31,10 +31,7 @@ fn node<'a>(sample: &'a NodeSample, name: &'a str) -> wire::Node<'a> {
     wire::Node {
         node_name: name,
         start_time: sample.booted_at.map(time),
-        cpu: sample.cpu.as_ref().map(cpu),
-        memory: sample.memory.as_ref().map(memory),
-        swap: sample.swap.as_ref().map(swap),
-        io: sample.io.as_ref().map(io),
+        usage: usage(&sample.usage),
         network: sample.network.as_ref().map(network),
         fs: sample.fs.as_ref().map(fs),
         runtime: (disks != (None, None)).then(|| wire::Runtime {
@@ -51,15 +48,12 @@ fn node<'a>(sample: &'a NodeSample, name: &'a str) -> wire::Node<'a> {
 }
 
 /// A cgroup of the node that is not a container.
-fn system_container<'a>(name: &'a str, usage: &UsageSample) -> wire::Container<'a> {
+fn system_container<'a>(name: &'a str, sample: &UsageSample) -> wire::Container<'a> {
     wire::Container {
         name,
         // Its cgroup may be older than the agent.
         start_time: None,
-        cpu: usage.cpu.as_ref().map(cpu),
-        memory: usage.memory.as_ref().map(memory),
-        swap: usage.swap.as_ref().map(swap),
-        io: usage.io.as_ref().map(io),
+        usage: usage(sample),
         rootfs: None,
         logs: None,
     }
@@ -74,10 +68,7 @@ fn pod(sample: &PodSample) -> wire::Pod<'_> {
         },
         start_time: time(sample.started_at),
         containers: sample.containers.iter().map(container).collect(),
-        cpu: sample.cpu.as_ref().map(cpu),
-        memory: sample.memory.as_ref().map(memory),
-        swap: sample.swap.as_ref().map(swap),
-        io: sample.io.as_ref().map(io),
+        usage: usage(&sample.usage),
         network: sample.network.as_ref().map(network),
         process_stats: sample
             .processes
@@ -89,12 +80,18 @@ fn container(sample: &ContainerSample) -> wire::Container<'_> {
     wire::Container {
         name: &sample.name,
         start_time: Some(time(sample.started_at)),
+        usage: usage(&sample.usage),
+        rootfs: sample.rootfs.as_ref().map(fs),
+        logs: sample.logs.as_ref().map(fs),
+    }
+}
+
+fn usage(sample: &UsageSample) -> wire::Usage {
+    wire::Usage {
         cpu: sample.cpu.as_ref().map(cpu),
         memory: sample.memory.as_ref().map(memory),
         swap: sample.swap.as_ref().map(swap),
         io: sample.io.as_ref().map(io),
-        rootfs: sample.rootfs.as_ref().map(fs),
-        logs: sample.logs.as_ref().map(fs),
     }
 }
 

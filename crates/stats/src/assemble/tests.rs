@@ -70,8 +70,8 @@ fn usage_of(readings: &Readings, source: UsageSource) -> Vec<Option<u64>> {
         &mut CpuRates::default(),
     );
     let cpu = |cpu: Option<CpuSample>| cpu.map(|cpu| cpu.usage_ns);
-    let mut numbers = vec![cpu(found[0].cpu)];
-    numbers.extend(found[0].containers.iter().map(|one| cpu(one.cpu)));
+    let mut numbers = vec![cpu(found[0].usage.cpu)];
+    numbers.extend(found[0].containers.iter().map(|one| cpu(one.usage.cpu)));
     numbers
 }
 
@@ -139,7 +139,7 @@ fn usage_per_second_is_that_since_the_reading_before() {
         let source = UsageSource::Cgroups;
         let found = pods(&[target(&["c1"])], &readings, source, &mut rates);
         rates.end_round();
-        cores.push(found[0].containers[0].cpu.unwrap().nano_cores);
+        cores.push(found[0].containers[0].usage.cpu.unwrap().nano_cores);
     }
     assert_eq!(cores, [None, Some(500_000_000)]);
 }

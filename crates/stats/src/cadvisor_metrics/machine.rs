@@ -9,6 +9,7 @@ use crate::{
 pub(super) fn write(metrics: &mut Exposition, sample: &StatsSample) {
     let node = &sample.node;
     let swap = node
+        .usage
         .swap
         .and_then(|swap| swap.usage?.checked_add(swap.available?));
     let failed = u64::from(!sample.problems.is_empty());

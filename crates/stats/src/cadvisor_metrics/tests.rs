@@ -62,8 +62,11 @@ fn sample() -> StatsSample {
         name: "app".into(),
         id: "c1".into(),
         started_at: at(),
-        cpu: usage.cpu,
-        memory: usage.memory,
+        usage: UsageSample {
+            cpu: usage.cpu,
+            memory: usage.memory,
+            ..UsageSample::default()
+        },
         rootfs: Some(FsSample {
             at: at(),
             capacity: Some(100),
@@ -91,7 +94,10 @@ fn sample() -> StatsSample {
     };
     StatsSample {
         node: NodeSample {
-            cpu: usage.cpu,
+            usage: UsageSample {
+                cpu: usage.cpu,
+                ..UsageSample::default()
+            },
             pods: Some(cgroup("/k", 0)),
             cores: Some(2),
             memory_capacity: Some(4096),
@@ -102,7 +108,10 @@ fn sample() -> StatsSample {
             namespace: "default".into(),
             name: "web".into(),
             uid: "u1".into(),
-            cpu: usage.cpu,
+            usage: UsageSample {
+                cpu: usage.cpu,
+                ..UsageSample::default()
+            },
             network: Some(network),
             cgroup: Some(pod),
             containers: vec![container],

@@ -142,7 +142,7 @@ fn read_node(settings: &StatsSettings) -> Call<NodeSample> {
     let (machine, now) = (settings.machine.clone(), settings.clock.now());
     spawn_blocking(move || {
         let node = node::read(&machine, now);
-        match node.cpu.is_some() && node.memory.is_some() {
+        match node.usage.cpu.is_some() && node.usage.memory.is_some() {
             true => Ok(node),
             false => Err("it has no numbers of the machine".to_owned()),
         }

@@ -245,17 +245,17 @@ async fn numbers_are_read_on_request_and_not_twice_within_their_age() {
     node.put_cgroup(&format!("{pod}/c1"), 10);
     let sample = node.sample().await;
     assert_eq!(sample.problems, Vec::<String>::new());
-    assert_eq!(sample.node.cpu.unwrap().usage_ns, 10_000_000);
+    assert_eq!(sample.node.usage.cpu.unwrap().usage_ns, 10_000_000);
     let found = &sample.pods[0];
     assert_eq!((&*found.name, &*found.namespace), ("web-n1", "default"));
-    assert_eq!(found.cpu.unwrap().usage_ns, 20_000);
+    assert_eq!(found.usage.cpu.unwrap().usage_ns, 20_000);
     // Only what runs is measured.
     let [container] = found.containers.as_slice() else {
         panic!("{:?}", found.containers);
     };
     assert_eq!(&*container.name, "app");
-    assert_eq!(container.cpu.unwrap().usage_ns, 10_000);
-    assert_eq!(container.memory.unwrap().working_set, Some(4000));
+    assert_eq!(container.usage.cpu.unwrap().usage_ns, 10_000);
+    assert_eq!(container.usage.memory.unwrap().working_set, Some(4000));
 
     node.put_cgroup(&format!("{pod}/c1"), 1_000_010);
     tokio::time::advance(Duration::from_secs(2)).await;
@@ -263,7 +263,7 @@ async fn numbers_are_read_on_request_and_not_twice_within_their_age() {
     let same = node.collector.sample(usage, Duration::from_secs(2)).await;
     assert!(Arc::ptr_eq(&same, &sample));
     let next = node.collector.sample(usage, Duration::from_secs(1)).await;
-    let cpu = next.pods[0].containers[0].cpu.unwrap();
+    let cpu = next.pods[0].containers[0].usage.cpu.unwrap();
     assert_eq!(cpu.nano_cores, Some(500_000_000));
     assert_eq!(node.asked(), 0, "cgroups had all numbers");
 }
@@ -276,9 +276,9 @@ async fn a_runtime_that_hangs_costs_its_own_numbers_and_one_wait() {
     let began = Instant::now();
     let sample = node.sample().await;
     assert_eq!(sample.problems, ["the container runtime does not respond"]);
-    assert_eq!(sample.pods[0].cpu.unwrap().usage_ns, 20_000);
+    assert_eq!(sample.pods[0].usage.cpu.unwrap().usage_ns, 20_000);
     assert!(sample.pods[0].containers.is_empty());
-    assert!(sample.node.memory.is_some());
+    assert!(sample.node.usage.memory.is_some());
     assert_eq!(began.elapsed(), PATIENCE);
     tokio::time::advance(Duration::from_secs(1)).await;
     let began = Instant::now();
@@ -293,7 +293,7 @@ async fn the_runtime_has_what_no_cgroup_has() {
     let sample = node.sample().await;
     assert_eq!(sample.problems, Vec::<String>::new());
     let container = &sample.pods[0].containers[0];
-    assert_eq!(container.cpu.unwrap().usage_ns, 77);
+    assert_eq!(container.usage.cpu.unwrap().usage_ns, 77);
 
     let node = TestNode::new(Answers::Unimplemented, UsageSource::Cgroups);
     let sample = node.sample().await;

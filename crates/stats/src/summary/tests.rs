@@ -80,14 +80,17 @@ fn the_fields_are_those_of_the_kubelet() {
         at: at(7),
         pressure: Pressure::default(),
     });
+    let usage = UsageSample {
+        cpu,
+        memory,
+        swap,
+        io,
+    };
     let (fs, network) = (Some(disk()), Some(eth0()));
     let sample = StatsSample {
         node: NodeSample {
             booted_at: Some(at(-60)),
-            cpu,
-            memory,
-            swap,
-            io,
+            usage,
             network: network.clone(),
             processes: Some(ProcessSample {
                 at: at(8),
@@ -115,20 +118,14 @@ fn the_fields_are_those_of_the_kubelet() {
             name: "web".into(),
             uid: "u1".into(),
             started_at: at(0),
-            cpu,
-            memory,
-            swap,
-            io,
+            usage,
             network,
             processes: Some(3),
             containers: vec![ContainerSample {
                 name: "app".into(),
                 id: "c1".into(),
                 started_at: at(1),
-                cpu,
-                memory,
-                swap,
-                io,
+                usage,
                 rootfs: fs,
                 logs: fs,
                 ..ContainerSample::default()

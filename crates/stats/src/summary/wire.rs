@@ -14,14 +14,8 @@ pub(super) struct Node<'a> {
     pub(super) node_name: &'a str,
     /// `null` if it is unknown.
     pub(super) start_time: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cpu: Option<CpuStats>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) memory: Option<MemoryStats>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) swap: Option<Swap>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) io: Option<Io>,
+    #[serde(flatten)]
+    pub(super) usage: Usage,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) network: Option<Network<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,14 +50,8 @@ pub(super) struct Pod<'a> {
     pub(super) pod_ref: PodReference<'a>,
     pub(super) start_time: String,
     pub(super) containers: Vec<Container<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cpu: Option<CpuStats>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) memory: Option<MemoryStats>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) swap: Option<Swap>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) io: Option<Io>,
+    #[serde(flatten)]
+    pub(super) usage: Usage,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) network: Option<Network<'a>>,
     #[serde(rename = "process_stats", skip_serializing_if = "Option::is_none")]
@@ -88,6 +76,17 @@ pub(super) struct Container<'a> {
     pub(super) name: &'a str,
     /// `null` if it is unknown.
     pub(super) start_time: Option<String>,
+    #[serde(flatten)]
+    pub(super) usage: Usage,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rootfs: Option<Fs>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) logs: Option<Fs>,
+}
+
+/// What the node, pods and containers have in common.
+#[derive(Serialize)]
+pub(super) struct Usage {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cpu: Option<CpuStats>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,10 +95,6 @@ pub(super) struct Container<'a> {
     pub(super) swap: Option<Swap>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) io: Option<Io>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) rootfs: Option<Fs>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) logs: Option<Fs>,
 }
 
 #[derive(Serialize)]
