@@ -154,7 +154,11 @@ fn loss_is_what_the_link_lost() {
         assert!((25..=95).contains(&lost), "{lost}");
         let reported = pinged.events.iter();
         let reported = reported.filter(|event| matches!(event, PingEvent::Lost { .. }));
-        assert!(reported.count() as u64 <= lost);
+        assert!(
+            reported.count() as u64 <= lost,
+            "{family:?}, {lost} lost: {:?}",
+            pinged.events
+        );
     }
 }
 

@@ -200,24 +200,54 @@ pub(crate) fn link(left: &End<'_>, right: &End<'_>, mtu: u32) {
             apply(changes);
         });
     }
-    // The first end has a carrier since the second is up. The kernel activates it in the background,
-    // at times a second later, and until then loses what is sent by it.
     for end in [left, right] {
-        end.node.inside(|| until_running(end.name));
+        end.node.inside(|| {
+            until_running(end.name);
+            for address in &end.addresses {
+                until_asked_for(end.name, *address);
+            }
+        });
     }
 }
 
-/// Waits until an interface passes frames.
+/// Waits until an interface passes frames. It has a carrier since both ends are up, but the kernel
+/// activates it in the background, at times a second later, and until then loses what is sent by it.
 fn until_running(name: &str) {
     // The question alone has Linux 6.8 and later activate it.
-    for _ in 0..60_000 {
+    until(&format!("{name} has a carrier"), || {
         let link = RouteSocket::open().unwrap().link(name).unwrap();
-        if link.unwrap().running {
+        link.unwrap().running
+    });
+}
+
+/// Waits until neighbours can ask for an address. The kernel joins the group that an address of version
+/// 6 is asked for at (RFC 4291, 2.7.1) in the background: the first question would be lost, and the next
+/// one comes after a second.
+fn until_asked_for(name: &str, address: IpAddr) {
+    let IpAddr::V6(address) = address else {
+        return;
+    };
+    let [.., a, b, c] = address.octets();
+    let group = format!("ff0200000000000000000001ff{a:02x}{b:02x}{c:02x}");
+    until(&format!("{name} is in the group of {address}"), || {
+        // Of this thread's namespace.
+        let groups = fs::read_to_string("/proc/thread-self/net/igmp6").unwrap();
+        groups.lines().any(|line| {
+            let mut words = line.split_whitespace().skip(1);
+            (words.next(), words.next()) == (Some(name), Some(&*group))
+        })
+    });
+}
+
+/// Waits for a condition of the kernel.
+fn until(what: &str, condition: impl Fn() -> bool) {
+    for _ in 0..60_000 {
+        if condition() {
             return;
         }
         std::thread::park_timeout(Duration::from_millis(1));
     }
-    panic!("{name} has no carrier");
+    panic!("waited in vain until {what}");
 }
 
 /// A client, routers and a server, one behind the other. Node 0 is the client.
