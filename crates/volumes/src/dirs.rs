@@ -6,6 +6,8 @@ use rubelet_base::PodUid;
 
 /// Name of the plugin `kubernetes.io/empty-dir` as a directory.
 pub(crate) const EMPTY_DIR_PLUGIN: &str = "kubernetes.io~empty-dir";
+/// Name of the plugin `kubernetes.io/configmap` as a directory.
+pub(crate) const CONFIG_MAP_PLUGIN: &str = "kubernetes.io~configmap";
 pub(crate) const VOLUMES: &str = "volumes";
 pub(crate) const SUB_PATHS: &str = "volume-subpaths";
 pub(crate) const PLUGINS: &str = "plugins";
@@ -66,6 +68,13 @@ impl PodDirs {
     #[must_use]
     pub fn volumes(&self) -> PathBuf {
         self.pod.join(VOLUMES)
+    }
+
+    /// The directories of the volumes that take space on the root directory's disk and are removed
+    /// with the pod. Each may be missing.
+    #[must_use]
+    pub fn volumes_on_disk(&self) -> [PathBuf; 2] {
+        [EMPTY_DIR_PLUGIN, CONFIG_MAP_PLUGIN].map(|plugin| self.volumes().join(plugin))
     }
 
     /// `plugins`: plugins' records about volumes.

@@ -16,7 +16,7 @@ use rubelet_api::{
 use crate::{
     atomic_writer::{self, WriteError},
     directory,
-    dirs::{PodDirs, UnsafeName},
+    dirs::{CONFIG_MAP_PLUGIN, PodDirs, UnsafeName},
     empty_dir::{self, EmptyDirError, EmptyDirRequest},
     ownership::{self, GroupAccess, OwnershipError},
     payload::{self, PayloadError},
@@ -24,13 +24,12 @@ use crate::{
 };
 
 // Names of the plugins as directories.
-const CONFIG_MAP: &str = "kubernetes.io~configmap";
 const DOWNWARD_API: &str = "kubernetes.io~downward-api";
 const PROJECTED: &str = "kubernetes.io~projected";
 const SECRET: &str = "kubernetes.io~secret";
 
 /// The directories of all plugins of such volumes.
-pub(crate) const PLUGINS_OF_FILES: [&str; 4] = [CONFIG_MAP, DOWNWARD_API, PROJECTED, SECRET];
+pub(crate) const PLUGINS_OF_FILES: [&str; 4] = [CONFIG_MAP_PLUGIN, DOWNWARD_API, PROJECTED, SECRET];
 
 /// A volume of files can't be created.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +75,7 @@ pub(crate) fn prepare(
     settings: &VolumeSettings,
 ) -> Result<Projected, ProjectionError> {
     let (plugin, medium) = match files {
-        FileVolume::ConfigMap(_) => (CONFIG_MAP, Medium::Disk),
+        FileVolume::ConfigMap(_) => (CONFIG_MAP_PLUGIN, Medium::Disk),
         FileVolume::DownwardApi { .. } => (DOWNWARD_API, Medium::Memory),
         FileVolume::Secret(_) => (SECRET, Medium::Memory),
         FileVolume::Projected { .. } => (PROJECTED, Medium::Memory),

@@ -7,11 +7,11 @@ use rubelet_base::PodUid;
 use rubelet_cri::v1;
 use rubelet_node_plan::eviction::{EVICTED, PodEviction};
 use rubelet_node_state::{events::EventType, pod_board::PodEntry};
-use rubelet_pod_plan::{Eviction, ExternalCondition};
+use rubelet_pod_plan::{Eviction, ExternalCondition, cri_config::labels::POD_UID};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, info, warn};
 
-use super::{EvictionTask, usage::POD_UID};
+use super::EvictionTask;
 
 /// Longest wait for the end of a pod before anything else is freed (kubelet: `podCleanupTimeout`).
 const CLEANUP: Duration = Duration::from_secs(30);

@@ -7,11 +7,9 @@ use rubelet_api::pod::Pod;
 use rubelet_base::{ErrorChain, PodUid};
 use rubelet_cri::{RuntimeService, v1};
 use rubelet_node_plan::eviction::{ContainerUsage, DiskUsage, PodUsage, StarvedResource};
+use rubelet_pod_plan::cri_config::labels::{CONTAINER_NAME, POD_UID};
 use tokio::time::timeout;
 use tracing::debug;
-
-/// Label of a container: the UID of its pod.
-pub(super) const POD_UID: &str = "io.kubernetes.pod.uid";
 
 /// Longest wait for the runtime's statistics if the cgroups of pods are enough to rank them: without
 /// memory a runtime may take long, and each moment counts.
@@ -69,7 +67,7 @@ fn add(usage: &mut HashMap<PodUid, PodUsage>, stats: &v1::ContainerStats) {
         return;
     };
     let label = |name: &str| attributes.labels.get(name).map(String::as_str);
-    let (Some(uid), Some(name)) = (label(POD_UID), label("io.kubernetes.container.name")) else {
+    let (Some(uid), Some(name)) = (label(POD_UID), label(CONTAINER_NAME)) else {
         return;
     };
     let Some(pod) = usage.get_mut(&PodUid::from(uid)) else {

@@ -9,11 +9,8 @@ use rubelet_host::tree_usage::{self, TreeUsage};
 use rubelet_node_plan::eviction::{ContainerUsage, DiskUsage, PodUsage, StarvedResource};
 use tracing::debug;
 
-use super::{LocalHost, LocalHostState};
+use super::{LocalHost, LocalHostState, directories};
 use crate::eviction::PodUsageSource;
-
-/// Directories of volumes that are removed with the pod, below `volumes/` in the pod's directory.
-const LOCAL_VOLUMES: [&str; 2] = ["kubernetes.io~empty-dir", "kubernetes.io~configmap"];
 
 #[async_trait]
 impl PodUsageSource for LocalHost {
@@ -57,14 +54,10 @@ fn disk_usage(host: &LocalHostState, pod: &Pod) -> io::Result<PodUsage> {
             ..ContainerUsage::default()
         });
     }
-    let volumes = host
-        .settings
-        .root
-        .join("pods")
-        .join(pod.uid.as_str())
-        .join("volumes");
-    for kind in LOCAL_VOLUMES {
-        let found = present(tree_usage::of(&volumes.join(kind)))?;
+    let dirs =
+        directories::dirs(host, &pod.uid).map_err(|error| io::Error::other(error.to_string()))?;
+    for directory in dirs.volumes_on_disk() {
+        let found = present(tree_usage::of(&directory))?;
         usage.volumes.bytes = usage.volumes.bytes.saturating_add(found.bytes);
         usage.volumes.inodes = usage.volumes.inodes.saturating_add(found.inodes);
     }
