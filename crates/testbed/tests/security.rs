@@ -1,9 +1,10 @@
 //! Users, capabilities, namespaces and ports of containers.
 
 use std::collections::BTreeSet;
-use std::net::TcpListener;
+use std::net::Ipv4Addr;
 
 use anyhow::{Context, Result};
+use rubelet_testbed::agent::free_port;
 use rubelet_testbed::manifest::{WAIT, pod, shell, waiting, with};
 use rubelet_testbed::node::TIMEOUT;
 use rubelet_testbed::status::{container, waits_for};
@@ -388,15 +389,11 @@ fn namespaces_are_shared_as_configured() -> Result<()> {
     Ok(())
 }
 
-/// A port that nothing listens on.
-fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("0.0.0.0:0")?.local_addr()?.port())
-}
-
 #[test]
 fn ports_are_reachable_at_the_pod_and_at_the_node() -> Result<()> {
     let node = Node::shared()?;
-    let (mapped, open) = (free_port()?, free_port()?);
+    let any = Ipv4Addr::UNSPECIFIED.into();
+    let (mapped, open) = (free_port(any)?, free_port(any)?);
     let server = |port: u16, name: &str| {
         let script =
             format!("mkdir /www; echo {name} > /www/index.html; exec httpd -f -p {port} -h /www");

@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 
 use super::notify::Receiver;
@@ -263,9 +264,20 @@ fn free_dir(scratch: &Scratch) -> Result<PathBuf> {
     unreachable!("some number is free")
 }
 
-/// An unused port of this address.
+/// Ports below those that the kernel gives to connections by itself: nothing takes one of them by
+/// chance between its choice and the start of the program that listens on it.
+const PORTS: std::ops::Range<u32> = 20_000..30_000;
+
+/// An unused port of this address, each time another one. Processes begin at different ports.
 pub fn free_port(ip: IpAddr) -> Result<u16> {
-    let listener = TcpListener::bind((ip, 0));
-    let listener = listener.with_context(|| format!("no port is free on {ip}"))?;
-    Ok(listener.local_addr()?.port())
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    let first = std::process::id().wrapping_mul(61);
+    for _ in PORTS {
+        let number = first.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
+        let port = u16::try_from(PORTS.start + number % (PORTS.end - PORTS.start))?;
+        if TcpListener::bind((ip, port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    bail!("no port is free on {ip}")
 }
