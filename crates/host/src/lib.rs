@@ -1,4 +1,5 @@
-//! The machine below Rubelet, in small modules without policy. All functions block, but those of [`inotify`].
+//! The machine below Rubelet, in small modules without policy. All functions block, but those of [`inotify`] and
+//! [`logind`].
 //!
 //! - [`cgroup`]: finds the hierarchies; creates, writes, lists and removes cgroups.
 //! - [`mount`], [`mountinfo`]: mounts, and the mount table.
@@ -10,7 +11,8 @@
 //!   packets that pass an interface. [`packet_programs`]: what else decides about them.
 //!   [`reverse_name`]: names of addresses. [`tcp_link`]: whether the other end of a TCP connection
 //!   still answers.
-//! - [`systemd`]: slices and scopes, for the cgroup driver of that name.
+//! - [`systemd`]: slices and scopes, for the cgroup driver of that name. [`logind`]: shutdowns of the
+//!   machine.
 //! - [`lock`]: one process per directory. [`net_lock`]: one per name in a network namespace.
 //! - [`suspend`]: how long the machine was suspended.
 //! - [`open_files`]: the limit of open files of this process, and of the programs that it starts.
@@ -35,6 +37,7 @@
 //! ```
 
 mod bpf;
+mod dbus;
 
 pub mod address;
 pub mod alloc;
@@ -47,6 +50,7 @@ pub mod identity;
 pub mod init_process;
 pub mod inotify;
 pub mod lock;
+pub mod logind;
 pub mod machine;
 pub mod memory_stall;
 pub mod mount;
@@ -68,4 +72,5 @@ pub mod tree_usage;
 pub mod usage;
 
 pub use cgroup::{CgroupFs, CgroupRemoval};
+pub use dbus::{BusAddress, BusAddressError, BusError};
 pub use machine::Machine;

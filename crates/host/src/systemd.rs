@@ -4,9 +4,7 @@
 
 mod connection;
 mod limits;
-mod message;
 mod slice;
-mod wire;
 
 use std::{
     io,
@@ -16,10 +14,10 @@ use std::{
 use rubelet_cgroup_plan::CgroupLayout;
 use rubelet_oci::LinuxResources;
 
+use self::connection::Connection;
 pub use self::slice::Slice;
-use self::{
-    connection::Connection,
-    message::{Call, Reply},
+use crate::dbus::{
+    message::{Call, Reply, SYSTEMD},
     wire::{Value, Writer},
 };
 
@@ -96,7 +94,6 @@ pub enum SystemdError {
     },
 }
 
-const MANAGER: &str = "org.freedesktop.systemd1.Manager";
 const NO_SUCH_UNIT: &str = "org.freedesktop.systemd1.NoSuchUnit";
 const UNIT_EXISTS: &str = "org.freedesktop.systemd1.UnitExists";
 
@@ -166,7 +163,7 @@ impl Systemd {
         if reply.error() == Some(UNIT_EXISTS) {
             let mut unit = Writer::default();
             unit.text(scope.unit);
-            connection.call(&Call::new("ResetFailedUnit", "s", unit))?;
+            connection.call(&Call::new(SYSTEMD, "ResetFailedUnit", "s", unit))?;
             reply = connection.call(&start)?;
         }
         let job = job(reply, "the start", scope.unit)?;
@@ -191,7 +188,7 @@ impl Systemd {
         let mut stop = Writer::default();
         stop.text(unit);
         stop.text("replace");
-        let reply = connection.call(&Call::new("StopUnit", "ss", stop))?;
+        let reply = connection.call(&Call::new(SYSTEMD, "StopUnit", "ss", stop))?;
         if reply.error() == Some(NO_SUCH_UNIT) {
             return Ok(());
         }
@@ -222,7 +219,7 @@ impl Connection<'_> {
         let mut start = Writer::default();
         start.text(unit);
         start.text("replace");
-        let reply = self.call(&Call::new("StartUnit", "ss", start))?;
+        let reply = self.call(&Call::new(SYSTEMD, "StartUnit", "ss", start))?;
         let job = job(reply, "the start", unit)?;
         self.wait_for(&job, unit)
     }
@@ -233,7 +230,7 @@ impl Connection<'_> {
         set.text(unit);
         set.bool(true);
         set.properties(properties);
-        let reply = self.call(&Call::new("SetUnitProperties", "sba(sv)", set))?;
+        let reply = self.call(&Call::new(SYSTEMD, "SetUnitProperties", "sba(sv)", set))?;
         done(reply, "new limits", unit).map(drop)
     }
 }
@@ -245,7 +242,7 @@ fn start_transient(unit: &str, mode: &str, properties: &[(&str, Value)]) -> Call
     start.text(mode);
     start.properties(properties);
     start.no_auxiliary_units();
-    Call::new("StartTransientUnit", "ssa(sv)a(sa(sv))", start)
+    Call::new(SYSTEMD, "StartTransientUnit", "ssa(sv)a(sa(sv))", start)
 }
 
 /// Makes systemd enable the controllers for a unit, also without limits.
@@ -275,8 +272,9 @@ fn done(reply: Reply, what: &'static str, unit: &str) -> Result<Reply, SystemdEr
 
 /// The job in a reply.
 fn job(reply: Reply, what: &'static str, unit: &str) -> Result<String, SystemdError> {
-    done(reply, what, unit).map(|reply| reply.first_text)
+    let reply = done(reply, what, unit)?;
+    Ok(reply.body.first_text().unwrap_or_default().to_owned())
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -6,9 +6,9 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    MANAGER, Systemd, SystemdError,
-    message::{Call, Incoming, Reply, START, decode, length},
+use super::{Systemd, SystemdError};
+use crate::dbus::{
+    message::{BUS, Call, Incoming, Reply, START, SYSTEMD, Signal, decode, length},
     wire::Writer,
 };
 
@@ -40,15 +40,16 @@ impl<'a> Connection<'a> {
 
     fn greet(&mut self) -> Result<(), SystemdError> {
         if self.systemd.bus {
-            self.call(&Call::of_bus("Hello", "", Writer::default()))?;
+            self.call(&Call::new(BUS, "Hello", "", Writer::default()))?;
             let mut rule = Writer::default();
             rule.text(&format!(
-                "type='signal',interface='{MANAGER}',member='JobRemoved'"
+                "type='signal',interface='{}',member='JobRemoved'",
+                SYSTEMD.interface
             ));
-            self.call(&Call::of_bus("AddMatch", "s", rule))?;
+            self.call(&Call::new(BUS, "AddMatch", "s", rule))?;
         }
         // Without it systemd sends no signals. It never fails.
-        self.call(&Call::new("Subscribe", "", Writer::default()))?;
+        self.call(&Call::new(SYSTEMD, "Subscribe", "", Writer::default()))?;
         Ok(())
     }
 
@@ -61,7 +62,7 @@ impl<'a> Connection<'a> {
         loop {
             match self.receive()? {
                 Incoming::Reply(serial, reply) if serial == self.serial => return Ok(reply),
-                Incoming::JobRemoved { job, result } => self.ended.push((job, result)),
+                Incoming::Signal(signal) => self.ended.extend(ended_job(&signal)),
                 Incoming::Reply(..) | Incoming::Other => {}
             }
         }
@@ -80,8 +81,8 @@ impl<'a> Connection<'a> {
                     result: result.clone(),
                 });
             }
-            if let Incoming::JobRemoved { job, result } = self.receive()? {
-                self.ended.push((job, result));
+            if let Incoming::Signal(signal) = self.receive()? {
+                self.ended.extend(ended_job(&signal));
             }
         }
     }
@@ -98,8 +99,22 @@ impl<'a> Connection<'a> {
         message.resize(length.max(START), 0);
         let read = self.stream.read_exact(&mut message[START..]);
         read.map_err(|source| unreachable(self.systemd, source))?;
-        decode(&message).map_err(unreadable)
+        let received = decode(&message).map_err(unreadable)?;
+        Ok(received.incoming)
     }
+}
+
+/// The job and its result in a signal that a job has ended.
+fn ended_job(signal: &Signal) -> Option<(String, String)> {
+    if signal.member != "JobRemoved" {
+        return None;
+    }
+    // Number, path, unit, result.
+    let mut values = signal.body.of("uoss")?;
+    values.number()?;
+    let job = values.text()?.to_owned();
+    values.text()?;
+    Some((job, values.text()?.to_owned()))
 }
 
 fn unreachable(systemd: &Systemd, source: io::Error) -> SystemdError {

@@ -5,8 +5,7 @@ mod unified;
 use rubelet_cgroup_plan::{CgroupLayout, CgroupValues, cpu};
 use rubelet_oci::{Cpu, DeviceKind, DeviceRule, LinuxResources, Memory};
 
-use super::wire::Value;
-use crate::cgroup::cpu_weight;
+use crate::{cgroup::cpu_weight, dbus::wire::Value};
 
 /// systemd's `infinity`.
 const NO_LIMIT: u64 = u64::MAX;

@@ -5,8 +5,8 @@ use rubelet_cgroup_plan::{CgroupLayout, CgroupValues};
 
 use super::{
     Systemd, SystemdError, UNIT_EXISTS, connection::Connection, job, limits, start_transient,
-    wire::Value,
 };
+use crate::dbus::wire::Value;
 
 /// A slice with its limits.
 #[derive(Debug, Clone, Copy)]

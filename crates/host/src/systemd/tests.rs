@@ -12,7 +12,8 @@ use std::{
 
 use rubelet_oci::Memory;
 
-use super::{wire::Reader, *};
+use super::*;
+use crate::dbus::{message, wire::Reader};
 
 /// What the stand-in answers to a call.
 enum BusAnswer {
@@ -378,14 +379,19 @@ fn nonsense_is_an_error_and_not_a_panic() {
 }
 
 /// A bus that runs for one test.
-struct Bus {
+pub(crate) struct Bus {
     child: Child,
     dir: tempfile::TempDir,
 }
 
 impl Bus {
+    /// Its socket.
+    pub(crate) fn socket(&self) -> std::path::PathBuf {
+        self.dir.path().join("bus")
+    }
+
     /// `None` where the program is missing.
-    fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         let dir = tempfile::Builder::new()
             .prefix("rbt-host-")
             .tempdir()
@@ -428,7 +434,7 @@ fn a_real_bus_takes_every_message_and_knows_of_no_systemd() {
         return;
     };
     // The bus disconnects clients that send a malformed message.
-    let systemd = Systemd::on_bus(&bus.dir.path().join("bus"));
+    let systemd = Systemd::on_bus(&bus.socket());
     let limits = LinuxResources {
         cpu: Some(rubelet_oci::Cpu {
             cpus: "0-9".into(),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{DEFAULT_PERIOD, NO_LIMIT, Properties, bits};
-use crate::systemd::wire::Value;
+use crate::dbus::wire::Value;
 
 /// Adds the properties. Files without one, and values that are neither a number nor `max`, are only
 /// written to the cgroup; the kernel rejects invalid ones.

@@ -142,7 +142,7 @@ fn a_real_bus_accepts_the_messages_of_slices() {
         rubelet_needs::missing("dbus-daemon");
         return;
     };
-    let systemd = Systemd::on_bus(&bus.dir.path().join("bus"));
+    let systemd = Systemd::on_bus(&bus.socket());
     let start = systemd.start_slice(&slice(&values())).unwrap_err();
     let layout = CgroupLayout::V2;
     let set = systemd.set_values(UNIT, layout, &values()).unwrap_err();

@@ -3,7 +3,7 @@
 
 /// A property value, which is sent with its type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Bool(bool),
     Number64(u64),
     Text(String),
@@ -26,43 +26,48 @@ impl Value {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Writer {
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct Writer {
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Writer {
-    pub(super) fn align(&mut self, to: usize) {
+    pub(crate) fn align(&mut self, to: usize) {
         self.bytes.resize(self.bytes.len().next_multiple_of(to), 0);
     }
 
-    pub(super) fn byte(&mut self, byte: u8) {
+    pub(crate) fn byte(&mut self, byte: u8) {
         self.bytes.push(byte);
     }
 
-    pub(super) fn number(&mut self, number: u32) {
+    pub(crate) fn number(&mut self, number: u32) {
         self.align(4);
         self.bytes.extend(number.to_le_bytes());
     }
 
-    pub(super) fn bool(&mut self, value: bool) {
+    pub(crate) fn number64(&mut self, number: u64) {
+        self.align(8);
+        self.bytes.extend(number.to_le_bytes());
+    }
+
+    pub(crate) fn bool(&mut self, value: bool) {
         self.number(value.into());
     }
 
     /// A string or an object path, which are encoded alike.
-    pub(super) fn text(&mut self, text: &str) {
+    pub(crate) fn text(&mut self, text: &str) {
         self.number(length(text.len()));
         self.bytes.extend(text.as_bytes());
         self.byte(0);
     }
 
-    pub(super) fn signature(&mut self, signature: &str) {
+    pub(crate) fn signature(&mut self, signature: &str) {
         self.byte(u8::try_from(signature.len()).expect("signatures are written in this module"));
         self.bytes.extend(signature.as_bytes());
         self.byte(0);
     }
 
     /// An array, whose length in bytes does not include the padding before the first element.
-    pub(super) fn array(&mut self, alignment: usize, fill: impl FnOnce(&mut Self)) {
+    pub(crate) fn array(&mut self, alignment: usize, fill: impl FnOnce(&mut Self)) {
         self.number(0);
         let at = self.bytes.len() - 4;
         self.align(alignment);
@@ -72,7 +77,7 @@ impl Writer {
         self.bytes[at..at + 4].copy_from_slice(&filled.to_le_bytes());
     }
 
-    pub(super) fn properties(&mut self, properties: &[(&str, Value)]) {
+    pub(crate) fn properties(&mut self, properties: &[(&str, Value)]) {
         self.array(8, |array| {
             for (name, value) in properties {
                 array.align(8);
@@ -84,17 +89,14 @@ impl Writer {
     }
 
     /// The last argument of `StartTransientUnit`, of type `a(sa(sv))`.
-    pub(super) fn no_auxiliary_units(&mut self) {
+    pub(crate) fn no_auxiliary_units(&mut self) {
         self.array(8, |_| {});
     }
 
     fn value(&mut self, value: &Value) {
         match value {
             Value::Bool(value) => self.bool(*value),
-            Value::Number64(number) => {
-                self.align(8);
-                self.bytes.extend(number.to_le_bytes());
-            }
+            Value::Number64(number) => self.number64(*number),
             Value::Text(text) => self.text(text),
             Value::Bytes(bytes) => self.array(1, |array| array.bytes.extend(bytes)),
             Value::Numbers32(numbers) => self.array(4, |array| {
@@ -120,49 +122,62 @@ fn length(length: usize) -> u32 {
 
 /// Reads a complete message; every access is bounds-checked.
 #[derive(Debug, Clone)]
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
-    pub(super) fn at(&self) -> usize {
+    pub(crate) fn at(&self) -> usize {
         self.at
     }
 
-    pub(super) fn align(&mut self, to: usize) -> Option<()> {
+    pub(crate) fn align(&mut self, to: usize) -> Option<()> {
         self.at = self.at.next_multiple_of(to);
         (self.at <= self.bytes.len()).then_some(())
     }
 
-    pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let end = self.at.checked_add(count)?;
         let taken = self.bytes.get(self.at..end)?;
         self.at = end;
         Some(taken)
     }
 
-    pub(super) fn byte(&mut self) -> Option<u8> {
+    pub(crate) fn byte(&mut self) -> Option<u8> {
         Some(*self.take(1)?.first()?)
     }
 
-    pub(super) fn number(&mut self) -> Option<u32> {
+    pub(crate) fn number(&mut self) -> Option<u32> {
         self.align(4)?;
         Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
     }
 
-    pub(super) fn text(&mut self) -> Option<&'a str> {
+    pub(crate) fn number64(&mut self) -> Option<u64> {
+        self.align(8)?;
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    pub(crate) fn bool(&mut self) -> Option<bool> {
+        match self.number()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn text(&mut self) -> Option<&'a str> {
         let length = usize::try_from(self.number()?).ok()?;
         let text = self.take(length)?;
         self.take(1)?;
         std::str::from_utf8(text).ok()
     }
 
-    pub(super) fn signature(&mut self) -> Option<&'a str> {
+    pub(crate) fn signature(&mut self) -> Option<&'a str> {
         let length = usize::from(self.byte()?);
         let text = self.take(length)?;
         self.take(1)?;
