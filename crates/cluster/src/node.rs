@@ -39,6 +39,7 @@ use rubelet_node_plan::{
 };
 use rubelet_node_state::{
     clock::Clock, cluster_view::Preemption, events::Recorder, runtime_state::RuntimeState,
+    shutdown_state::ShutdownState,
 };
 use tokio::{sync::watch, task::JoinSet, time::timeout};
 use tracing::error;
@@ -69,6 +70,8 @@ pub struct NodeParts<C = Client> {
     pub runtime: watch::Receiver<RuntimeState>,
     /// Pressure on the resources of the node.
     pub pressure: watch::Receiver<Pressure>,
+    /// Whether the node shuts down.
+    pub shutdown: watch::Receiver<ShutdownState>,
     /// Images, from [`follow_images`].
     pub images: watch::Receiver<RuntimeImages>,
     /// Why what happens to containers can't be seen, if so: PLEG's word.

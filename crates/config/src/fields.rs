@@ -310,14 +310,14 @@ section! {
         enable_system_log_handler: bool = true, "enableSystemLogHandler", Counts, NotYet;
         /// Whether the HTTPS server serves queries of the system's log.
         enable_system_log_query: bool = false, "enableSystemLogQuery", Counts, NotYet;
-        /// How long a shutdown of the node is delayed for the termination of pods.
+        /// How long a shutdown of the node is delayed for the termination of pods, in whole seconds.
         #[serde(with = "go_duration")]
-        shutdown_grace_period: Duration = Duration::ZERO, "shutdownGracePeriod", Unset, NotYet;
+        shutdown_grace_period: Duration = Duration::ZERO, "shutdownGracePeriod", Unset, Works;
         /// Part of that time which is reserved for critical pods.
         #[serde(with = "go_duration")]
-        shutdown_grace_period_critical_pods: Duration = Duration::ZERO, "shutdownGracePeriodCriticalPods", Unset, NotYet;
+        shutdown_grace_period_critical_pods: Duration = Duration::ZERO, "shutdownGracePeriodCriticalPods", Unset, Works;
         /// The same, by pod priority.
-        shutdown_grace_period_by_pod_priority: Vec<PriorityGracePeriod> = Vec::new(), "shutdownGracePeriodByPodPriority", Counts, NotYet;
+        shutdown_grace_period_by_pod_priority: Vec<PriorityGracePeriod> = Vec::new(), "shutdownGracePeriodByPodPriority", Counts, Works;
         /// Back-off of containers that crash.
         crash_loop_back_off: CrashLoopBackOff = CrashLoopBackOff::default(), "crashLoopBackOff", Unset, Works;
         /// Memory of NUMA nodes that is reserved for the system.

@@ -131,11 +131,6 @@ pub(crate) const IDLE: &[(&str, &str)] = &[
         "DisableCPUQuotaWithExclusiveCPUs",
         "cpuManagerPolicy: static",
     ),
-    ("GracefulNodeShutdown", "shutdownGracePeriod"),
-    (
-        "GracefulNodeShutdownBasedOnPodPriority",
-        "shutdownGracePeriodByPodPriority",
-    ),
     ("KubeletTracing", "tracing"),
     ("LoggingBetaOptions", "logging.options"),
     ("NodeLogQuery", "enableSystemLogQuery"),

@@ -111,7 +111,7 @@ fn an_invalid_field_is_named_with_its_position_and_the_allowed_values() {
 }
 
 /// Configurations with an invalid field, and their errors.
-const BAD_FIELDS: [(&str, &str); 18] = [
+const BAD_FIELDS: [(&str, &str); 19] = [
     (
         "enforceNodeAllocatable: [pods, kube-reserved]",
         "k.yaml:3:32: enforceNodeAllocatable[1]: \"kube-reserved\" needs kubeReservedCgroup",
@@ -131,6 +131,10 @@ const BAD_FIELDS: [(&str, &str); 18] = [
     (
         "shutdownGracePeriodCriticalPods: 5s",
         "k.yaml:3:1: shutdownGracePeriodCriticalPods: shutdownGracePeriodCriticalPods must not be more than shutdownGracePeriod; they are 5s and 0s",
+    ),
+    (
+        "shutdownGracePeriodByPodPriority:\n- {priority: 0, shutdownGracePeriodSeconds: -1}",
+        "k.yaml:4:16: shutdownGracePeriodByPodPriority[0].shutdownGracePeriodSeconds: must be 0 or more, is -1",
     ),
     (
         "registerWithTaints:\n- key: a\n  effect: Never",

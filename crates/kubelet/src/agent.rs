@@ -13,7 +13,8 @@ use rubelet_node_plan::eviction::Pressure;
 use rubelet_node_state::{
     board::Board, clock::Clock, cluster_view::ClusterView, events::Recorder, heartbeat::Heartbeat,
     intents::IntentBoard, metrics::NodeMetrics, node_ips::NodeIps, objects::ObjectSource,
-    pod_board::PodBoard, runtime_state::RuntimeState, throttle::Throttle,
+    pod_board::PodBoard, runtime_state::RuntimeState, shutdown_state::ShutdownState,
+    throttle::Throttle,
 };
 use rubelet_pleg::{PlegHandle, PlegSettings, PlegTask, RuntimePod, processes::Processes};
 use rubelet_pod_plan::PlanSettings;
@@ -27,6 +28,7 @@ use crate::{
     host_ports::HostPorts,
     image_collection::{ImageCollection, ImageCollectionSettings, ImageReclaimer},
     log_rotation::{LogRotation, LogRotationSettings},
+    node_shutdown::{NodeShutdown, ShutdownSettings},
     pod_host::PodHost,
     pod_task::PodContext,
     pods::PodTable,
@@ -77,6 +79,8 @@ pub struct AgentParts {
     pub image_collection: Option<ImageCollectionSettings>,
     /// Settings of eviction; `None` disables it.
     pub eviction: Option<EvictionSettings>,
+    /// Settings of graceful shutdowns of the node; `None` disables them.
+    pub shutdown: Option<ShutdownSettings>,
     /// Network probes and hooks.
     pub net: Arc<dyn NetProbe>,
     /// Intents of operators.
@@ -103,6 +107,8 @@ pub struct Agent {
     pub runtime_state: watch::Receiver<RuntimeState>,
     /// Pressure on the resources of the node.
     pub pressure: watch::Receiver<Pressure>,
+    /// Whether the node shuts down.
+    pub shutdown: watch::Receiver<ShutdownState>,
     /// Heartbeats of the main loops, by name.
     pub heartbeats: Vec<(&'static str, Heartbeat)>,
     context: Arc<PodContext>,
@@ -113,6 +119,8 @@ pub struct Agent {
     image_collection: Option<ImageCollectionSettings>,
     /// Started with the pods, which it may evict.
     eviction: Option<(EvictionSettings, watch::Sender<Pressure>)>,
+    /// Started with the pods, which it ends.
+    node_shutdown: Option<(ShutdownSettings, watch::Sender<ShutdownState>)>,
     tasks: JoinSet<()>,
 }
 
@@ -141,6 +149,10 @@ impl Agent {
             parts.clock.clone(),
         );
         let (pressure_sender, pressure) = watch::channel(Pressure::default());
+        let (shutdown_sender, shutdown) = watch::channel(match &parts.shutdown {
+            Some(_) => ShutdownState::Unknown,
+            None => ShutdownState::Running,
+        });
         let images = Arc::clone(&parts.images);
         let context = Arc::new(PodContext {
             runtime: Arc::clone(&parts.runtime),
@@ -164,6 +176,7 @@ impl Agent {
             stops: Throttle::new(parts.stops_at_once),
             removals: Throttle::new(parts.stops_at_once),
             runtime_state: runtime_state.clone(),
+            shutdown: shutdown.clone(),
             host_ports: HostPorts::new(releases.clone()),
             releases,
             drain: Drain::new(),
@@ -206,6 +219,7 @@ impl Agent {
             recorder,
             runtime_state,
             pressure,
+            shutdown,
             heartbeats: vec![
                 ("pleg", pleg_heartbeat),
                 ("syncloop", table_heartbeat.clone()),
@@ -216,6 +230,7 @@ impl Agent {
             images,
             image_collection: parts.image_collection,
             eviction: parts.eviction.map(|settings| (settings, pressure_sender)),
+            node_shutdown: parts.shutdown.map(|settings| (settings, shutdown_sender)),
             tasks,
         }
     }
@@ -290,6 +305,15 @@ impl Agent {
                 pressure,
             });
             self.tasks.spawn(eviction.run());
+        }
+        if let Some((settings, state)) = self.node_shutdown.take() {
+            let shutdown = NodeShutdown {
+                settings,
+                context: Arc::clone(&self.context),
+                node_name: Arc::clone(&self.node_name),
+                state,
+            };
+            self.tasks.spawn(shutdown.run());
         }
         let table = PodTable::new(
             Arc::clone(&self.context),

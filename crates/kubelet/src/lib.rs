@@ -11,6 +11,7 @@
 //! | [`runtime_watch::watch_runtime`] | the runtime's status | whether the runtime is ready |
 //! | [`eviction`] | memory, file systems, processes, pods | pressure, evicted pods |
 //! | [`image_collection`] | the disk, images, containers, pods | removed images |
+//! | [`node_shutdown`] | announcements of shutdowns of the machine, pods | whether the node shuts down, ended pods |
 //! | [`log_rotation`] | statuses of running containers, sizes of logs | rotated logs |
 //! | [`records::RecordWriter`] | status and history | one small file per pod |
 //!
@@ -57,6 +58,7 @@ pub mod host;
 mod host_ports;
 pub mod image_collection;
 pub mod log_rotation;
+pub mod node_shutdown;
 pub mod pod_host;
 mod pod_sources;
 mod pod_task;

@@ -8,6 +8,7 @@ mod hooks;
 mod object_changes;
 mod post_start;
 mod repeat_backoff;
+mod resume;
 mod run;
 mod start;
 mod sync_round;
@@ -22,7 +23,7 @@ use rubelet_image_pull::images::ImagePuller;
 use rubelet_node_state::{
     clock::Clock, cluster_view::ClusterView, events::Recorder, intents::IntentBoard,
     metrics::NodeMetrics, node_ips::NodeIps, objects::ObjectSource, pod_board::PodBoard,
-    runtime_state::RuntimeState, throttle::Throttle,
+    runtime_state::RuntimeState, shutdown_state::ShutdownState, throttle::Throttle,
 };
 use rubelet_pleg::PlegHandle;
 use rubelet_pod_plan::PlanSettings;
@@ -80,6 +81,8 @@ pub(crate) struct PodContext {
     pub(crate) removals: Throttle,
     /// The state of the runtime.
     pub(crate) runtime_state: watch::Receiver<RuntimeState>,
+    /// Whether the node shuts down.
+    pub(crate) shutdown: watch::Receiver<ShutdownState>,
     /// Host ports that pods hold.
     pub(crate) host_ports: HostPorts,
     /// Releases of resources that other pods may wait for.

@@ -21,6 +21,7 @@ mod killed_agent;
 mod log_rotation;
 mod lost_answers;
 mod metrics;
+mod node_shutdown;
 mod objects;
 mod orphans;
 mod outages;

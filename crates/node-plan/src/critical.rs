@@ -3,7 +3,7 @@
 use rubelet_api::pod::{Pod, PodSource};
 
 /// The lowest priority of the classes `system-cluster-critical` and `system-node-critical`.
-const SYSTEM_CRITICAL_PRIORITY: i32 = 2_000_000_000;
+pub(crate) const SYSTEM_CRITICAL_PRIORITY: i32 = 2_000_000_000;
 
 /// True for pods that are never evicted and never swap. Static pods are critical regardless of
 /// their priority.

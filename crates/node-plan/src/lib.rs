@@ -10,6 +10,7 @@
 //! - [`host_port`]: conflicts of host ports.
 //! - [`admission`]: admission and preemption of pods.
 //! - [`eviction`]: thresholds, pressure, and the pod to evict.
+//! - [`node_shutdown`]: the order in which pods end when the node shuts down.
 //! - [`node_status`]: the node object, its conditions, and when they are sent.
 //!
 //! Pure: this crate never reads the machine or a clock, and never changes anything. Facts are
@@ -34,6 +35,7 @@ pub mod critical;
 pub mod eviction;
 pub mod host_port;
 pub mod image_collection;
+pub mod node_shutdown;
 pub mod node_status;
 pub mod oom_score;
 pub mod pod_resources;

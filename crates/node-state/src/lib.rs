@@ -31,5 +31,6 @@ pub mod objects;
 pub mod pod_board;
 pub mod record_index;
 pub mod runtime_state;
+pub mod shutdown_state;
 pub mod start_failure;
 pub mod throttle;

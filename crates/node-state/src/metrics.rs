@@ -12,6 +12,7 @@ mod peers;
 mod pleg;
 mod pods;
 mod runtime;
+mod shutdowns;
 
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ pub use self::{
     pleg::{PlegMetrics, PlegSnapshot},
     pods::{PodMetrics, SyncKind},
     runtime::{RuntimeMetrics, operation_type},
+    shutdowns::ShutdownMetrics,
 };
 
 /// All metrics of a node. Shared by `Arc`; counting takes no lock that a scrape holds for long.
@@ -45,6 +47,8 @@ pub struct NodeMetrics {
     pub api: ApiMetrics,
     /// Of pings to other nodes.
     pub peers: PeerMetrics,
+    /// Of graceful shutdowns of the node.
+    pub shutdowns: ShutdownMetrics,
 }
 
 impl NodeMetrics {
@@ -61,6 +65,7 @@ impl NodeMetrics {
             http: HttpMetrics::new(&factory),
             api: ApiMetrics::new(&factory),
             peers: PeerMetrics::new(&factory),
+            shutdowns: ShutdownMetrics::new(&factory),
             registry,
         })
     }

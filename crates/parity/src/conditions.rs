@@ -18,7 +18,9 @@ pub const POD_CONDITIONS: &[ParityRow] = &[
         "Initialized, Ready: UnknownContainerStatuses",
         "a status always has its containers, so the reason never applies",
     ),
-    same("DisruptionTarget: TerminationByKubelet (of a pod that is preempted)"),
+    same(
+        "DisruptionTarget: TerminationByKubelet (of a pod that is preempted, evicted or ended by a shutdown)",
+    ),
     same("PodResizePending: Infeasible"),
     not_yet(
         "PodResizePending: Deferred",
@@ -62,9 +64,9 @@ pub const POD_REASONS: &[ParityRow] = &[
     same("Preempting"),
     same("SupplementalGroupsPolicyNotSupported"),
     same("SysctlForbidden"),
-    not_yet(
+    better(
         "Terminated, NodeShutdown",
-        "no graceful shutdown of the node",
+        "after a cancelled shutdown, pods of manifests run again, and new ones are admitted",
     ),
     not_yet(
         "TopologyAffinityError, UnexpectedAdmissionError, ResourceAllocation",

@@ -189,12 +189,21 @@ pub const EVENTS: &[EventText] = &[
         "SupplementalGroupsPolicyNotSupported",
         "SupplementalGroupsPolicy=Strict is not supported in this node",
     ),
+    warning(
+        "NodeShutdown",
+        "Pod was rejected as the node is shutting down.",
+    ),
     warning("Preempting", "Preempted in order to admit critical pod"),
     // Resizes.
     warning("ResizeInfeasible", "Pod resize Infeasible: {}"),
     // The node.
     normal("Starting", "Starting kubelet."),
     normal("Node{}", "Node {} status is now: Node{}"),
+    normal("Shutdown", "Shutdown manager detected shutdown event"),
+    normal(
+        "Shutdown",
+        "Shutdown manager detected shutdown cancellation",
+    ),
     warning("Rebooted", "Node {} has been rebooted, boot id: {}"),
     warning(
         "InvalidDiskCapacity",

@@ -79,7 +79,6 @@ pub const MISSING_EVENTS: &[ParityRow] = &[
         "ResizeCompleted, ResizeDeferred, ResizeError, ResizeStarted",
         "pods are not resized in place",
     ),
-    not_yet("Shutdown", "no graceful shutdown of the node"),
     not_yet(
         "SuccessfulAttachVolume, FailedAttachVolume",
         "no volumes of CSI drivers",

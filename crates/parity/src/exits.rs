@@ -47,8 +47,8 @@ pub const EXITS: &[ParityRow] = &[
         "in the task of one pod: it starts again, with the event TaskDied; in the node's own tasks: exit code 1. The kubelet ends",
     ),
     same("READY=1, STOPPING=1 and WATCHDOG=1 to systemd"),
-    not_yet(
+    better(
         "a shutdown of the machine",
-        "no graceful shutdown of the node; systemd ends containers",
+        "waits for pods as configured, also after logind or D-Bus was restarted; a signal that only looks like logind's has no effect",
     ),
 ];

@@ -166,8 +166,6 @@ pub const MISSING_METRICS: &[(&str, &[&str])] = &[
     (
         "nothing of the kind is built",
         &[
-            "kubelet_graceful_shutdown_start_time_seconds",
-            "kubelet_graceful_shutdown_end_time_seconds",
             "kubelet_orphan_pod_cleaned_volumes",
             "kubelet_orphan_pod_cleaned_volumes_errors",
             "kubelet_podcertificate_states",

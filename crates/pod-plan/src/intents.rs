@@ -48,6 +48,18 @@ impl OperatorIntents {
         self.conditions.push(disruption);
     }
 
+    /// Takes back [`Self::evict`] with this reason, and its condition.
+    pub fn revoke_eviction(&mut self, reason: &str) {
+        if self
+            .eviction
+            .take_if(|eviction| *eviction.reason == *reason)
+            .is_some()
+        {
+            self.conditions
+                .retain(|one| *one.kind != *DISRUPTION_TARGET);
+        }
+    }
+
     /// When SIGKILL is due for a pod whose termination began at `since` with the grace period
     /// `planned`.
     #[must_use]

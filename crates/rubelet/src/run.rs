@@ -25,6 +25,7 @@ mod peer_pings;
 mod port;
 mod preflight;
 mod runtime_name;
+mod shutdown;
 mod signals;
 mod spawn;
 mod stats;

@@ -107,6 +107,7 @@ pub(crate) fn join(
             log_rotation: None,
             image_collection: None,
             eviction: None,
+            shutdown: None,
             net: Arc::new(NoNet),
             intents: IntentBoard::new(disk.intents.path().to_owned()),
             cluster: Arc::clone(&gate) as _,

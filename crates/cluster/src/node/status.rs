@@ -6,6 +6,7 @@ use rubelet_base::{Backoff, ErrorChain, event_reason};
 use rubelet_kube::ApiError;
 use rubelet_node_plan::{
     eviction::Pressure,
+    node_shutdown::NOT_READY,
     node_status::{
         NodeEvent, NodeFacts, NodeSettings,
         addresses::{self, HostAddresses},
@@ -21,6 +22,7 @@ use rubelet_node_state::{
     clock::Clock,
     events::{EventType, Recorder, Subject},
     runtime_state::RuntimeState,
+    shutdown_state::ShutdownState,
 };
 use tokio::{
     sync::watch,
@@ -74,6 +76,7 @@ pub(super) struct StatusTask<A> {
     addresses: Addresses,
     update_state: NodeUpdateState,
     pressure: watch::Receiver<Pressure>,
+    shutdown: watch::Receiver<ShutdownState>,
     schedule: ReportSchedule,
     chance: NodeRandom,
     began: Instant,
@@ -112,6 +115,7 @@ impl<A: NodeApi> StatusTask<A> {
             addresses: Addresses::new(),
             update_state: NodeUpdateState::default(),
             pressure: parts.pressure,
+            shutdown: parts.shutdown,
             schedule: ReportSchedule::default(),
             chance: NodeRandom::new(&parts.settings.name, 0),
             began: Instant::now(),
@@ -194,6 +198,7 @@ impl<A: NodeApi> StatusTask<A> {
             () = changed(&mut self.runtime) => {}
             () = changed(&mut self.images) => {}
             () = changed(&mut self.pressure) => {}
+            () = changed(&mut self.shutdown) => {}
             () = changed(&mut self.shown) => {}
         }
     }
@@ -335,6 +340,10 @@ impl<A: NodeApi> StatusTask<A> {
             problem: runtime.problem.clone(),
             network_problem: runtime.network_problem.clone(),
         };
+        let mut problems = health.problems((self.pleg)());
+        if *self.shutdown.borrow_and_update() == ShutdownState::ShuttingDown {
+            problems.push(NOT_READY.to_owned());
+        }
         let settings = &self.settings;
         NodeObservation {
             now: self.clock.now(),
@@ -345,7 +354,7 @@ impl<A: NodeApi> StatusTask<A> {
             handlers: handlers(&runtime),
             supplemental_groups: runtime.supplemental_groups_policy,
             images: Arc::clone(&self.images.borrow().images),
-            problems: health.problems((self.pleg)()),
+            problems,
             port: self.port,
         }
     }

@@ -19,6 +19,7 @@ use rubelet_node_state::{
     clock::Clock,
     events::{Event, EventType, Recorder, Subject},
     runtime_state::RuntimeState,
+    shutdown_state::ShutdownState,
 };
 use rubelet_parity::event_text::find;
 use tokio::{sync::watch, task::JoinHandle, time::sleep};
@@ -38,6 +39,7 @@ struct Outside {
     runtime: watch::Sender<RuntimeState>,
     images: watch::Sender<RuntimeImages>,
     pressure: watch::Sender<Pressure>,
+    shutdown: watch::Sender<ShutdownState>,
     problem: watch::Sender<Option<String>>,
 }
 
@@ -50,6 +52,7 @@ impl Outside {
             runtime: watch::Sender::new(RuntimeState::default()),
             images: watch::Sender::new(RuntimeImages::default()),
             pressure: watch::Sender::new(Pressure::default()),
+            shutdown: watch::Sender::default(),
             problem: watch::Sender::new(None),
         }
     }
@@ -69,6 +72,7 @@ impl Outside {
             runtime: self.runtime.subscribe(),
             images: self.images.subscribe(),
             pressure: self.pressure.subscribe(),
+            shutdown: self.shutdown.subscribe(),
             problems: Arc::new(|| None),
             problem: self.problem.clone(),
             recorder: self.recorder.clone(),
@@ -99,6 +103,7 @@ struct Agent {
     runtime: watch::Sender<RuntimeState>,
     images: watch::Sender<RuntimeImages>,
     pressure: watch::Sender<Pressure>,
+    shutdown: watch::Sender<ShutdownState>,
     problem: watch::Sender<Option<String>>,
     task: JoinHandle<()>,
 }
@@ -118,6 +123,7 @@ impl Agent {
             runtime: outside.runtime,
             images: outside.images,
             pressure: outside.pressure,
+            shutdown: outside.shutdown,
             problem: outside.problem,
             task: tokio::spawn(tasks),
         }

@@ -29,8 +29,6 @@ const OTHER: &[(&str, ParityVerdict, &str)] = &[
         Better,
         "enabled by default, with the runtime's events checked by relists; see pleg.md",
     ),
-    ("GracefulNodeShutdown", NotYet, ""),
-    ("GracefulNodeShutdownBasedOnPodPriority", NotYet, ""),
     ("ImageMaximumGCAge", Same, ""),
     (
         "InPlacePodLevelResourcesVerticalScaling",
@@ -107,6 +105,8 @@ const SAME: &[&str] = &[
     "EnvFiles",
     "ExecProbeTimeout",
     "ExtendWebSocketsToKubelet",
+    "GracefulNodeShutdown",
+    "GracefulNodeShutdownBasedOnPodPriority",
     "HostnameOverride",
     "ImageVolume",
     "KubeletCgroupDriverFromCRI",

@@ -1,6 +1,6 @@
 //! Graceful node shutdown.
 
-use super::{Check, CheckResult, violation};
+use super::{Check, CheckResult, at_least, violation};
 use rubelet_base::duration::format_go;
 use std::time::Duration;
 
@@ -40,6 +40,14 @@ pub(super) fn validate(check: &Check<'_>) -> CheckResult {
     let by_priority = "shutdownGracePeriodByPodPriority";
     if config.shutdown_grace_period_by_pod_priority.is_empty() {
         return Ok(());
+    }
+    for (index, group) in config
+        .shutdown_grace_period_by_pod_priority
+        .iter()
+        .enumerate()
+    {
+        let field = format!("{by_priority}[{index}].shutdownGracePeriodSeconds");
+        at_least(&field, group.shutdown_grace_period_seconds, 0)?;
     }
     if !check
         .gates

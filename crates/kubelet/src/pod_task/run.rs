@@ -11,6 +11,7 @@ use rubelet_api::{
 use rubelet_base::{ContainerId, PodUid, Seq};
 use rubelet_node_state::{
     events::EventType, node_ips::NodeIps, pod_board::PodEntry, runtime_state::RuntimeState,
+    shutdown_state::ShutdownState,
 };
 use rubelet_pleg::Observation;
 use rubelet_pod_plan::{
@@ -57,6 +58,8 @@ pub(crate) struct PodTask {
     pub(super) abandoned_sandbox: Option<u32>,
     round: SyncRound,
     pub(super) intents: watch::Receiver<Arc<OperatorIntents>>,
+    /// Whether the node shuts down.
+    pub(super) shutdown: watch::Receiver<ShutdownState>,
     outcomes: watch::Receiver<Arc<ProbeResults>>,
     /// The pod as its source defines it, without ephemeral containers.
     from_source: Arc<Pod>,
@@ -134,6 +137,7 @@ impl PodTask {
         let from_source = Arc::clone(&pod);
         let node_ips = context.node_ips.clone();
         let releases = context.releases.follow();
+        let shutdown = context.shutdown.clone();
         Self {
             context,
             pod,
@@ -153,6 +157,7 @@ impl PodTask {
             abandoned_sandbox: None,
             round: SyncRound::first(),
             intents,
+            shutdown,
             outcomes,
             from_source,
             ephemeral: Vec::new(),
@@ -206,6 +211,7 @@ impl PodTask {
             self.drop_stops_of_exited();
             self.note_host_ports();
             self.note_terminations().await;
+            self.resume_after_shutdown().await;
             let target = self.take_control();
             let plan = self.plan(target);
             if std::mem::take(&mut self.lost_record) {
@@ -469,6 +475,7 @@ impl PodTask {
             _ = self.observations.changed() => {}
             Ok(()) = self.outcomes.changed() => {}
             Ok(()) = self.intents.changed() => {}
+            Ok(()) = self.shutdown.changed(), if self.pod.source != PodSource::Api => {}
             () = self.node_ips.changed(), if self.pod.spec.host_network => {}
             // A pod without a sandbox may wait for a resource that another pod has released: a host
             // port, an address, user IDs.

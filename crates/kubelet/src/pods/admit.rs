@@ -10,6 +10,7 @@ use rubelet_base::{ErrorChain, PodUid};
 use rubelet_node_plan::{
     admission::{PREEMPTED, PREEMPTED_CONDITION, PREEMPTING, Rejection},
     critical::is_critical,
+    node_shutdown,
 };
 use rubelet_node_state::{cluster_view::Preemption, events::EventType, pod_board::PodEntry};
 use rubelet_pleg::RuntimePod;
@@ -100,7 +101,13 @@ impl PodTable {
         let mut others: Vec<Arc<Pod>> = self.running_pods().filter(active).collect();
         // Resources that are being freed for one pod are not given to another.
         others.extend(self.others_waiting(&pod.uid));
-        let Err(rejection) = context.cluster.admit(pod, &others) else {
+        let admitted = context.cluster.admit(pod, &others);
+        // Nothing is freed for a pod that would be ended at once.
+        if self.shuts_down() {
+            let rejection = admitted.err().unwrap_or_else(node_shutdown::rejection);
+            return Err(AdmitError::Rejected(rejection));
+        }
+        let Err(rejection) = admitted else {
             return Ok(());
         };
         let staying: Vec<Arc<Pod>> = others

@@ -11,11 +11,13 @@ use std::{
 
 use rubelet_api::pod::{Pod, PodSource};
 use rubelet_base::{Backoff, PodName, PodUid, Seq};
+use rubelet_node_plan::node_shutdown::NODE_SHUTDOWN;
 use rubelet_node_state::{
     cluster_view::NODE_AFFINITY,
     events::{EventType, Subject},
     heartbeat::{HEARTBEAT, Heartbeat},
     pod_board::{PodBoard, PodEntry},
+    shutdown_state::ShutdownState,
 };
 use rubelet_pleg::{RelistState, RuntimePod};
 use rubelet_pod_plan::history::ReplacedPod;
@@ -43,6 +45,7 @@ pub(crate) struct PodTable {
     context: Arc<PodContext>,
     sources: PodSources,
     relists: watch::Receiver<RelistState>,
+    shutdown: watch::Receiver<ShutdownState>,
     node_name: Arc<str>,
     tasks: BTreeMap<PodUid, TaskEntry>,
     running: JoinSet<TaskEnd>,
@@ -90,10 +93,12 @@ impl PodTable {
         heartbeat: Heartbeat,
     ) -> Self {
         let relists = context.pleg.relists();
+        let shutdown = context.shutdown.clone();
         Self {
             context,
             sources,
             relists,
+            shutdown,
             node_name,
             tasks: BTreeMap::new(),
             running: JoinSet::new(),
@@ -164,6 +169,7 @@ impl PodTable {
             let listed = self.relists.borrow_and_update().seq > Seq::ZERO;
             let (desired, all_ready) = self.desired();
             self.drop_finished(&desired);
+            self.readmit_after_shutdown(&desired);
             // Before the first list it is unknown which pods run, and a new task could create one
             // twice.
             if listed {
@@ -185,6 +191,7 @@ impl PodTable {
                 Some(ended) = self.running.join_next_with_id() => self.ended(ended),
                 _ = any_changed(&mut self.sources) => {}
                 _ = self.relists.changed() => {}
+                Ok(()) = self.shutdown.changed() => {}
                 () = self.node_match.ended() => {}
                 // A pod that terminates frees resources.
                 _ = statuses.changed(), if !self.waiting.is_empty() => {}
@@ -234,6 +241,31 @@ impl PodTable {
             }
             wanted.is_some()
         });
+    }
+
+    /// Forgets that pods of manifests were rejected because of a shutdown that was cancelled: nobody
+    /// else would replace them.
+    fn readmit_after_shutdown(&mut self, desired: &BTreeMap<PodUid, Arc<Pod>>) {
+        if *self.shutdown.borrow_and_update() != ShutdownState::Running {
+            return;
+        }
+        let board = &self.context.board;
+        self.finished.retain(|uid| {
+            let is_static = desired.get(uid).is_some_and(|pod| is_static(pod));
+            let is_rejected = board
+                .get(uid)
+                .is_some_and(|entry| *entry.status.reason == *NODE_SHUTDOWN);
+            if is_static && is_rejected {
+                board.remove(uid);
+                return false;
+            }
+            true
+        });
+    }
+
+    /// True while the node shuts down.
+    pub(super) fn shuts_down(&self) -> bool {
+        *self.shutdown.borrow() == ShutdownState::ShuttingDown
     }
 
     async fn reconcile(&mut self, desired: &BTreeMap<PodUid, Arc<Pod>>, all_ready: bool) {

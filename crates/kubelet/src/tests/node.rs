@@ -50,6 +50,7 @@ use crate::{
     eviction::EvictionSettings,
     image_collection::ImageCollectionSettings,
     log_rotation::LogRotationSettings,
+    node_shutdown::ShutdownSettings,
     records::RecordWriter,
 };
 
@@ -95,6 +96,8 @@ pub(super) struct Node {
     pub(super) image_collection: Option<ImageCollectionSettings>,
     /// Settings of eviction; off if `None`.
     pub(super) eviction: Option<EvictionSettings>,
+    /// Settings of graceful shutdowns; off if `None`.
+    pub(super) shutdown: Option<ShutdownSettings>,
     agent: Option<Agent>,
     /// Events of all agents.
     recorder: Recorder,
@@ -167,6 +170,7 @@ impl Node {
             log_rotation: None,
             image_collection: None,
             eviction: None,
+            shutdown: None,
             agent: None,
         }
     }
@@ -200,6 +204,7 @@ impl Node {
             log_rotation: self.log_rotation,
             image_collection: self.image_collection.clone(),
             eviction: self.eviction.clone(),
+            shutdown: self.shutdown.clone(),
             net: Arc::clone(&self.net) as _,
             intents: IntentBoard::new(self.intents.path().to_owned()),
             cluster: Arc::clone(&self.cluster) as _,

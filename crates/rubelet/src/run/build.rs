@@ -16,7 +16,7 @@ use super::{
     log_rotation,
     open::Opened,
     parts::{self, ClusterDeps},
-    runtime_name,
+    runtime_name, shutdown,
 };
 
 /// The agent, which is running without pods yet, and the parts it uses.
@@ -81,6 +81,7 @@ pub(super) async fn build(
     agent_parts.log_rotation = log_rotation::settings(&resolved.config)?;
     agent_parts.image_collection = parts::image_collection(&resolved.config, eviction.is_some());
     agent_parts.eviction = eviction;
+    agent_parts.shutdown = shutdown::settings(&resolved.config, root)?;
     let (runtime, images) = (
         Arc::clone(&agent_parts.runtime),
         Arc::clone(&agent_parts.images),

@@ -41,7 +41,7 @@ use rubelet_kube::{
 use rubelet_node_plan::{eviction::Pressure, node_status::NodeSettings};
 use rubelet_node_state::{
     clock::Clock, events::Recorder, intents::IntentBoard, metrics::NodeMetrics,
-    pod_board::PodBoard, runtime_state::RuntimeState,
+    pod_board::PodBoard, runtime_state::RuntimeState, shutdown_state::ShutdownState,
 };
 use rubelet_sources::desired::Desired;
 use rubelet_view::ClusterProblems;
@@ -98,6 +98,7 @@ pub(super) struct RunParts {
     pub(super) image_changes: watch::Receiver<u64>,
     pub(super) runtime_state: watch::Receiver<RuntimeState>,
     pub(super) pressure: watch::Receiver<Pressure>,
+    pub(super) shutdown: watch::Receiver<ShutdownState>,
     pub(super) problems: Arc<dyn Fn() -> Option<String> + Send + Sync>,
     pub(super) metrics: Arc<NodeMetrics>,
     /// The desired pods of manifests.
@@ -289,6 +290,7 @@ impl Cluster {
             ),
             runtime: parts.runtime_state.clone(),
             pressure: parts.pressure.clone(),
+            shutdown: parts.shutdown.clone(),
             images,
             problems: Arc::clone(&parts.problems),
             problem: self.node_problem.clone(),

@@ -255,5 +255,6 @@ pub(super) fn agent(
         log_rotation: None,
         image_collection: None,
         eviction: None,
+        shutdown: None,
     }
 }

@@ -124,6 +124,7 @@ pub(super) async fn spawn(
                 image_changes: built.calls.image_changes(),
                 runtime_state: agent.runtime_state.clone(),
                 pressure: agent.pressure.clone(),
+                shutdown: agent.shutdown.clone(),
                 problems: pleg_problem,
                 metrics,
                 manifests,

@@ -17,6 +17,7 @@ mod joined;
 mod mirrors;
 mod model;
 mod net;
+mod node_shutdown;
 mod pods;
 mod port;
 mod preemption;

@@ -16,6 +16,7 @@ mod grpc_server;
 mod hooks;
 mod killed_agent;
 mod network_probes;
+mod node_shutdown;
 mod notes;
 mod oom;
 mod post_start;

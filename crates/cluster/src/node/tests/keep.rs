@@ -160,3 +160,28 @@ async fn pressure_shows_at_once_and_ends_when_it_does() {
     assert_eq!(shown(), ["False", "False", "False"]);
     assert!(!agent.handle.admission().pressure.memory);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_shuts_down_is_not_ready_at_once() {
+    let model = Model::new();
+    let agent = Agent::ready(&model);
+    seconds(1).await;
+    let shown = || {
+        let node = model.node().unwrap();
+        let ready = node.status.condition("Ready").unwrap();
+        let texts = [&ready.status, &ready.reason, &ready.message];
+        texts.map(ToString::to_string)
+    };
+    assert_eq!(shown()[0], "True");
+    agent.shutdown.send_replace(ShutdownState::ShuttingDown);
+    millis(100).await;
+    assert_eq!(
+        shown(),
+        ["False", "KubeletNotReady", "node is shutting down"]
+    );
+    assert_eq!(agent.events().last().unwrap(), "NodeNotReady");
+    agent.shutdown.send_replace(ShutdownState::Running);
+    millis(100).await;
+    assert_eq!(shown()[0], "True");
+    assert_eq!(agent.events().last().unwrap(), "NodeReady");
+}
