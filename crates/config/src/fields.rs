@@ -100,10 +100,11 @@ section! {
         authentication: Authentication = Authentication::default(), "authentication", Unset, Works;
         /// How requests of authenticated clients are authorized.
         authorization: Authorization = Authorization::default(), "authorization", Unset, Works;
-        /// Image pulls per second; 0 means no limit.
-        registry_pull_qps: i32 = 5, "registryPullQPS", Counts, NotYet;
-        /// Burst of image pulls.
-        registry_burst: i32 = 10, "registryBurst", Unset, NotYet;
+        /// Image pulls per second in the long run; more of them fail, and are tried again after the
+        /// back-off. 0 means no limit.
+        registry_pull_qps: i32 = 5, "registryPullQPS", Counts, Works;
+        /// Image pulls at once after a quiet time, at least 1.
+        registry_burst: i32 = 10, "registryBurst", Unset, Works;
         /// When a pod must present credentials for an image that is already present: `NeverVerify`,
         /// `NeverVerifyPreloadedImages`, `NeverVerifyAllowlistedImages` or `AlwaysVerify`.
         image_pull_credentials_verification_policy: String = "NeverVerifyPreloadedImages".to_owned(), "imagePullCredentialsVerificationPolicy", Unset, Works;

@@ -56,12 +56,6 @@ pub(crate) const GAPS: &[Gap] = &[
         |config| !config.local_storage_capacity_isolation,
     ),
     gap(
-        "a limit of image pulls per second",
-        &["registryPullQPS", "registryBurst"],
-        &[],
-        |config| config.registry_pull_qps == 0,
-    ),
-    gap(
         "volumes in /stats/summary and some metrics of /metrics",
         &["volumeStatsAggPeriod"],
         &[],

@@ -310,7 +310,7 @@ fn options_for_clusters_cause_a_warning_without_one() {
 #[test]
 fn options_without_effect_cause_a_warning() {
     let resolved = resolved(
-        "registryBurst: 9\ncontainerLogMaxSize: 10Mi\ntlsMinVersion: VersionTLS13\nlogging:\n  flushFrequency: 1s\n\
+        "enableContentionProfiling: true\ncontainerLogMaxSize: 10Mi\ntlsMinVersion: VersionTLS13\nlogging:\n  flushFrequency: 1s\n\
          evictionHard:\n  memory.available: 5%\nfeatureGates: {CRIListStreaming: true, GangScheduling: true, NodeSwap: true}\n",
         &[],
         &[
@@ -323,7 +323,7 @@ fn options_without_effect_cause_a_warning() {
     assert_eq!(
         warnings,
         [
-            "/etc/kubelet.yaml:3: registryBurst: has no effect yet",
+            "/etc/kubelet.yaml:3: enableContentionProfiling: has no effect yet",
             "--kube-api-content-type: has no effect: requests are always JSON",
             "/etc/kubelet.yaml:7: logging.flushFrequency: has no effect: each line of the log is written immediately",
             "/etc/kubelet.yaml:10: featureGates.CRIListStreaming: this feature gate has no effect yet",

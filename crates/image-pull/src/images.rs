@@ -33,6 +33,7 @@ use tokio::{
 use crate::{
     image_access::{ImageAccess, PodCredentials},
     node_logins::NodeLogins,
+    pull_rate::{PullError, PullRate},
 };
 use rubelet_base::{ErrorChain, duration::format_go, event_reason};
 
@@ -49,6 +50,7 @@ pub enum PullParallelism {
 pub struct ImagePuller {
     images: Arc<dyn ImageService>,
     permits: Option<Semaphore>,
+    rate: PullRate,
     recorder: Recorder,
     objects: Arc<dyn ObjectSource>,
     logins: NodeLogins,
@@ -95,11 +97,18 @@ impl ImagePuller {
         Self {
             images,
             permits,
+            rate: PullRate::unlimited(),
             recorder,
             objects,
             logins,
             access,
         }
+    }
+
+    /// Refuses pulls beyond this rate.
+    #[must_use]
+    pub fn with_rate(self, rate: PullRate) -> Self {
+        Self { rate, ..self }
     }
 
     /// Ensures the image of a container, pulling it if the policy requires it. Dropping the future
@@ -396,7 +405,7 @@ impl ImagePuller {
                     image::SIGNATURE_VALIDATION_FAILED,
                 ]
                 .into_iter()
-                .find(|reason| matches!(&*errors, [error] if error.message.starts_with(reason)))
+                .find(|reason| matches!(&*errors, [error] if error.message().starts_with(reason)))
                 .unwrap_or(ERR_IMAGE_PULL);
                 let chains = errors.iter().map(|error| ErrorChain(error).to_string());
                 let message = format!("failed to pull image {image:?}: {}", joined(chains));
@@ -426,7 +435,7 @@ impl ImagePuller {
         &self,
         request: v1::PullImageRequest,
         logins: &[PullLogin],
-    ) -> Result<PullCredentials, Vec<CriError>> {
+    ) -> Result<PullCredentials, Vec<PullError>> {
         let nothing = [PullLogin::default()];
         let attempts = if logins.is_empty() { &nothing } else { logins };
         let mut errors = Vec::new();
@@ -435,9 +444,13 @@ impl ImagePuller {
                 auth: (!logins.is_empty()).then(|| login.auth.clone()),
                 ..request.clone()
             };
+            if !self.rate.take(Instant::now()) {
+                errors.push(PullError::RateExceeded);
+                continue;
+            }
             match self.images.pull_image(request).await {
                 Ok(_) => return Ok(login.source.credentials()),
-                Err(error) => errors.push(error),
+                Err(error) => errors.push(error.into()),
             }
         }
         Err(errors)

@@ -3,6 +3,7 @@
 //! images.
 //!
 //! - [`images::ImagePuller`] ensures that the images of a pod are present.
+//! - [`pull_rate::PullRate`] limits pulls per second.
 //! - [`node_logins::NodeLogins`] provides the registry credentials of the node, from files and
 //!   plugins.
 //! - [`image_access::ImageAccess`] records, in the kubelet's format, the credentials with which an
@@ -22,3 +23,4 @@
 pub mod image_access;
 pub mod images;
 pub mod node_logins;
+pub mod pull_rate;

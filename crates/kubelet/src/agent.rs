@@ -8,6 +8,7 @@ use rubelet_image_pull::{
     image_access::ImageAccess,
     images::{ImagePuller, PullParallelism},
     node_logins::NodeLogins,
+    pull_rate::PullRate,
 };
 use rubelet_node_plan::eviction::Pressure;
 use rubelet_node_state::{
@@ -69,6 +70,8 @@ pub struct AgentParts {
     pub processes: Option<Arc<dyn Processes>>,
     /// Maximum number of concurrent image pulls.
     pub pulls: PullParallelism,
+    /// The rate limit of image pulls.
+    pub pull_rate: PullRate,
     /// Maximum number of sandboxes and containers that the runtime starts at the same time.
     pub starts_at_once: usize,
     /// Maximum number of concurrent stops, and of concurrent removals. A stop mostly waits.
@@ -163,7 +166,8 @@ impl Agent {
                 Arc::clone(&parts.objects),
                 parts.logins,
                 parts.image_access,
-            ),
+            )
+            .with_rate(parts.pull_rate),
             pleg,
             host: parts.host,
             recorder: recorder.clone(),

@@ -18,6 +18,7 @@ use rubelet_cluster::{
 use rubelet_cri::v1;
 use rubelet_image_pull::{
     image_access::ImageAccess, images::PullParallelism, node_logins::NodeLogins,
+    pull_rate::PullRate,
 };
 use rubelet_kube::{Client, ClientConfig, ClientOptions, Connector};
 use rubelet_kubelet::{
@@ -102,6 +103,7 @@ pub(crate) fn join(
             },
             processes: None,
             pulls: PullParallelism::Unlimited,
+            pull_rate: PullRate::unlimited(),
             starts_at_once: 8,
             stops_at_once: 64,
             log_rotation: None,

@@ -22,6 +22,7 @@ use rubelet_base::{ContainerId, PodName, PodUid, event_reason};
 use rubelet_cri::Timeouts;
 use rubelet_image_pull::{
     image_access::ImageAccess, images::PullParallelism, node_logins::NodeLogins,
+    pull_rate::PullRate,
 };
 use rubelet_node_state::{
     clock::Clock,
@@ -84,6 +85,8 @@ pub(super) struct Node {
     /// Addresses of the node.
     pub(super) ips: watch::Sender<Arc<[IpAddr]>>,
     pulls: PullParallelism,
+    /// Image pulls per second and their burst; off if 0.
+    pub(super) pull_rate: (u32, u32),
     /// Whether the agent uses the runtime's events.
     pub(super) events: bool,
     /// Whether the agent watches processes, as with pidfds.
@@ -164,6 +167,7 @@ impl Node {
             suspended,
             ips: watch::Sender::new(Arc::default()),
             pulls,
+            pull_rate: (0, 0),
             events: true,
             kernel: false,
             pid_query_idle: PID_QUERY_IDLE,
@@ -199,6 +203,7 @@ impl Node {
                 .kernel
                 .then(|| Arc::new(ModelProcesses(self.sim.clone())) as _),
             pulls: self.pulls,
+            pull_rate: PullRate::new(self.pull_rate.0, self.pull_rate.1),
             starts_at_once: 4,
             stops_at_once: 8,
             log_rotation: self.log_rotation,

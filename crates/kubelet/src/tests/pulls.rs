@@ -181,3 +181,33 @@ async fn a_missing_image_of_one_container_does_not_hold_up_the_others() {
     let took = node.until("b runs again", again).await;
     assert!(took < seconds(2), "{took:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn pulls_beyond_the_rate_fail_and_are_tried_again_after_the_back_off() {
+    let mut node = Node::new();
+    node.kill().await;
+    node.pull_rate = (1, 2);
+    node.start();
+    for name in ["web", "first", "second", "third"] {
+        node.apply(
+            name,
+            &format!("containers: [{{name: a, image: '{name}:1'}}]"),
+        );
+    }
+    let names = ["web", "first", "second", "third"];
+    node.until("two are refused", |node| {
+        let states = names.map(|name| node.state(name, "a"));
+        let of = |state: &str| states.iter().filter(|found| *found == state).count();
+        of("Running") == 2 && of("Waiting ErrImagePull") == 2
+    })
+    .await;
+    let mut events = names.iter().flat_map(|name| node.events(name));
+    assert!(
+        events.any(|event| event.ends_with(":1\": pull QPS exceeded")),
+        "{:?}",
+        names.map(|name| node.events(name))
+    );
+    assert_eq!(node.calls("PullImage"), 2);
+    node.until_running().await;
+    assert_eq!(node.calls("PullImage"), 4);
+}

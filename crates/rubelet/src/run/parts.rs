@@ -8,6 +8,7 @@ use rubelet_cri::{ImageService, RuntimeService};
 use rubelet_cri_grpc::{CriClient, Timeouts};
 use rubelet_image_pull::{
     image_access::ImageAccess, images::PullParallelism, node_logins::NodeLogins,
+    pull_rate::PullRate,
 };
 use rubelet_kubelet::{
     agent::AgentParts,
@@ -250,6 +251,10 @@ pub(super) fn agent(
         processes: (events && !services.is_embedded)
             .then(|| Arc::new(HostProcesses::new()) as Arc<dyn Processes>),
         pulls,
+        pull_rate: PullRate::new(
+            config.registry_pull_qps.try_into().unwrap_or(0),
+            config.registry_burst.try_into().unwrap_or(0),
+        ),
         starts_at_once: at_once(STARTS_PER_CPU),
         stops_at_once: at_once(STOPS_PER_CPU),
         log_rotation: None,
