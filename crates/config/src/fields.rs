@@ -308,7 +308,7 @@ section! {
         /// The agent's log.
         logging: Logging = Logging::default(), "logging", Unset, Works;
         /// Whether the HTTPS server serves the files in /var/log.
-        enable_system_log_handler: bool = true, "enableSystemLogHandler", Counts, NotYet;
+        enable_system_log_handler: bool = true, "enableSystemLogHandler", Counts, Works;
         /// Whether the HTTPS server serves queries of the system's log.
         enable_system_log_query: bool = false, "enableSystemLogQuery", Counts, NotYet;
         /// How long a shutdown of the node is delayed for the termination of pods, in whole seconds.

@@ -62,12 +62,8 @@ pub(crate) const GAPS: &[Gap] = &[
         never,
     ),
     gap(
-        "/logs, /debug, /checkpoint, /statusz and /flagz",
-        &[
-            "enableSystemLogHandler",
-            "enableProfilingHandler",
-            "enableDebugFlagsHandler",
-        ],
+        "/debug, /checkpoint, /statusz and /flagz",
+        &["enableProfilingHandler", "enableDebugFlagsHandler"],
         &["ComponentFlagz", "ComponentStatusz", "ContainerCheckpoint"],
         never,
     ),

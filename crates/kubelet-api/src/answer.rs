@@ -15,7 +15,7 @@ use rubelet_server::{
 
 use super::{
     endpoint::{Endpoint, EndpointOptions},
-    log_options, pod_list, session,
+    log_options, pod_list, session, system_logs,
 };
 
 /// Answers a request.
@@ -79,6 +79,9 @@ pub(super) async fn answer(
                 container,
             };
             container_logs(view, asked, options, query, shutdown).await
+        }
+        Endpoint::SystemLogs { path, slash } => {
+            system_logs::answer(view, path, slash, shutdown).await
         }
         Endpoint::Run(path) => session::run(view, path, query).await,
         // Needs the whole request; see `session`.

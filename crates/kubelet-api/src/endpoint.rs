@@ -72,6 +72,12 @@ pub(super) enum Endpoint {
         pod: String,
         container: String,
     },
+    /// Names below `/var/log`.
+    SystemLogs {
+        path: Vec<String>,
+        /// Whether the path ends with a slash.
+        slash: bool,
+    },
     Session(SessionKind, SessionPath),
     Run(SessionPath),
 }
@@ -190,14 +196,10 @@ fn debugging(
         ["logs", ..] if !options.system_log_handler => {
             Endpoint::SwitchedOff("logs endpoint is disabled.\n")
         }
-        ["logs", ..] => only(
-            method,
-            GET,
-            Endpoint::NotServed(
-                "logs of the system are not served by this node yet; on the node, use: \
-                 journalctl, or read /var/log\n",
-            ),
-        ),
+        ["logs", path @ ..] => {
+            let path = path.iter().map(|name| (*name).to_owned()).collect();
+            only(method, GET, Endpoint::SystemLogs { path, slash })
+        }
         ["debug", "pprof", ..] if !options.profiling_handler => {
             Endpoint::SwitchedOff("profiling endpoint is disabled.\n")
         }
@@ -264,6 +266,13 @@ mod tests {
         assert_eq!(at("GET", "/metrics", &all), Endpoint::Metrics);
         assert_eq!(at("GET", "/metrics/probes", &all), Endpoint::ProbeMetrics);
         assert_eq!(at("GET", "/configz", &all), Endpoint::Configz);
+        let logs = |path: &[&str], slash| Endpoint::SystemLogs {
+            path: path.iter().map(|name| (*name).to_owned()).collect(),
+            slash,
+        };
+        assert_eq!(at("GET", "/logs/", &all), logs(&[], true));
+        assert_eq!(at("GET", "/logs/a/b%20c", &all), logs(&["a", "b c"], false));
+        assert_eq!(at("GET", "/logs/a/../b", &all), Endpoint::Nowhere);
         assert_eq!(
             at("GET", "/containerLogs/a/b/c", &all),
             Endpoint::ContainerLogs {
@@ -312,8 +321,6 @@ mod tests {
         for (method, path) in [
             ("POST", "/checkpoint/a/b/c"),
             ("GET", "/metrics/slis"),
-            ("GET", "/logs/"),
-            ("GET", "/logs/x/y"),
             ("GET", "/debug/pprof/heap"),
             ("PUT", "/debug/flags/v"),
             ("GET", "/statusz"),

@@ -41,6 +41,7 @@ mod port;
 mod session;
 mod session_path;
 mod subject;
+mod system_logs;
 #[cfg(test)]
 mod tests;
 mod tls;

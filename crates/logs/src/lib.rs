@@ -9,6 +9,7 @@
 //! - [`read`]: the log API: tail, since, limit, timestamps, follow across rotation.
 //! - [`rotation`]: rotation of large logs, compression and removal of old files.
 //! - [`place`]: the directory of one log by descriptor, which a container may be able to write to.
+//! - [`system`]: other files of `/var/log`, for the kubelet API.
 //!
 //! ```
 //! use rubelet_logs::entry::{StdStream, parse_header};
@@ -27,5 +28,6 @@ pub mod links;
 pub mod place;
 pub mod read;
 pub mod rotation;
+pub mod system;
 
 pub use file_error::FileError;

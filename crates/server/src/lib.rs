@@ -84,5 +84,5 @@ pub use stats::{StatsDocument, StatsRequest};
 pub use unix::{BindError, UnixSocket, bind_unix};
 pub use view::{
     Expired, Listing, LogError, LogOutput, LogRequest, LogSince, LogStream, NodeView, RunningPod,
-    Unhealthy, WatchEvent, WatchKind, WatchStream,
+    SystemLog, Unhealthy, WatchEvent, WatchKind, WatchStream,
 };

@@ -21,7 +21,7 @@ use crate::{
 pub struct Unhealthy(pub String);
 
 /// The node as the server sees it. Every method answers from memory, except
-/// [`container_log`](Self::container_log), [`act`](Self::act), [`session`](Self::session),
+/// [`container_log`](Self::container_log), [`system_log`](Self::system_log), [`act`](Self::act), [`session`](Self::session),
 /// [`run`](Self::run) and [`stats`](Self::stats).
 #[async_trait]
 pub trait NodeView: Send + Sync + 'static {
@@ -44,6 +44,15 @@ pub trait NodeView: Send + Sync + 'static {
     /// # Errors
     /// The log is not available; the variant says whether the client or the node is at fault.
     async fn container_log(&self, request: LogRequest) -> Result<LogStream, LogError>;
+
+    /// What is at a path, names below `/var/log`. The server has authorized it.
+    ///
+    /// # Errors
+    /// There is nothing; or it is not shown, which is [`LogError::BadRequest`]; or it can't be read.
+    async fn system_log(&self, path: Vec<String>) -> Result<SystemLog, LogError> {
+        drop(path);
+        Err(LogError::NotFound(String::new()))
+    }
 
     /// Acts on a pod, or explains its state.
     ///
@@ -186,6 +195,19 @@ pub type WatchStream = Pin<Box<dyn Stream<Item = Result<WatchEvent, Expired>> + 
 
 /// Chunks of a log. An error truncates the response, so that the reader sees it is incomplete.
 pub type LogStream = Pin<Box<dyn Stream<Item = Result<Bytes, io::Error>> + Send>>;
+
+/// A file or a directory of the system's logs.
+pub enum SystemLog {
+    /// A directory: names in order, those of directories with a slash at the end.
+    Directory(Vec<String>),
+    /// A file.
+    File {
+        /// False if it seems to be binary.
+        is_text: bool,
+        /// Its content.
+        content: LogStream,
+    },
+}
 
 /// A log, and the requested part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]

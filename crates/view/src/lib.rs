@@ -33,6 +33,7 @@ mod publish;
 mod running;
 mod sessions;
 mod stats;
+mod system_logs;
 #[cfg(test)]
 mod tests;
 mod why;
@@ -54,7 +55,7 @@ use rubelet_server::{
     ActionError, Collection, Expired, FilesAnswer, FilesRefusal, FilesRequest, Listing, LogError,
     LogRequest, LogStream, NetRefusal, NetRequest, NetStream, NodeView, PodAction, PodAnswer,
     PodRef, Resource, RunRequest, RunningPod, SessionError, SessionRequest, StatsRequest,
-    Unhealthy, WatchStream, explanation::VolumeCopy,
+    SystemLog, Unhealthy, WatchStream, explanation::VolumeCopy,
 };
 use rubelet_sources::{desired::Desired, state::ManifestEdits, status::ManifestStatus};
 use rubelet_streaming::SessionTarget;
@@ -213,6 +214,10 @@ impl NodeView for LocalView {
 
     async fn container_log(&self, request: LogRequest) -> Result<LogStream, LogError> {
         logs::open(&self.parts.pods, &self.parts.log_path, request).await
+    }
+
+    async fn system_log(&self, path: Vec<String>) -> Result<SystemLog, LogError> {
+        system_logs::open(path).await
     }
 
     async fn act(&self, pod: &PodRef, action: PodAction) -> Result<PodAnswer, ActionError> {

@@ -36,7 +36,7 @@ const PATHS: &[(&str, &str, u16)] = &[
     ("POST", "/run/default/web/a", 200),
     ("POST", "/checkpoint/default/web/a", 501),
     ("GET", "/stats/summary", 200),
-    ("GET", "/logs/", 501),
+    ("GET", "/logs/", 200),
     ("GET", "/debug/pprof/heap", 501),
     ("PUT", "/debug/flags/v", 501),
     ("GET", "/statusz", 501),

@@ -203,3 +203,32 @@ async fn the_plain_port_has_what_needs_no_right_and_nothing_else() {
     assert_eq!(notes[0], "began GET healthz readonly");
     server.stop().await;
 }
+
+#[tokio::test]
+async fn files_of_the_system_are_shown_as_by_a_file_server() {
+    let server = Server::start().await;
+    let page = server.get("/logs/").await;
+    assert!(
+        page.headers
+            .contains("content-type: text/html; charset=utf-8")
+    );
+    let line = "<a href=\"./%3Cb%3E:1.log\">&lt;b&gt;:1.log</a>\n<a href=\"pods/\">pods/</a>\n";
+    assert!(page.body.contains(line), "{}", page.body);
+    let file = server.get("/logs/%3Cb%3E:1.log").await;
+    assert_eq!((file.code, file.body.as_str()), (200, "<b>\n"));
+    assert!(
+        file.headers
+            .contains("content-type: text/plain; charset=utf-8")
+    );
+    assert!(file.headers.contains("x-content-type-options: nosniff"));
+    for (path, code, to) in [
+        ("/logs", 301, "location: logs/"),
+        ("/logs/%3Cb%3E:1.log/", 301, "location: ../%3Cb%3E:1.log"),
+        ("/logs/missing", 404, ""),
+        ("/logs/away", 403, ""),
+    ] {
+        let reply = server.get(path).await;
+        assert_eq!(reply.code, code, "{path}");
+        assert!(reply.headers.contains(to), "{}", reply.headers);
+    }
+}

@@ -14,7 +14,7 @@ use crate::{
     ActionError, Collection, Expired, FilesAnswer, FilesRefusal, FilesRequest, Listing, LogError,
     LogRequest, LogStream, NetRefusal, NetRequest, NetStream, NodeView, Object, PodAction,
     PodAnswer, PodRef, RunRequest, RunningPod, SessionError, SessionRequest, StatsDocument,
-    StatsRequest, Unhealthy, WatchStream,
+    StatsRequest, SystemLog, Unhealthy, WatchStream,
 };
 
 /// The first version of each collection.
@@ -109,6 +109,24 @@ impl NodeView for FakeNode {
                 "{} has no log",
                 request.container
             ))),
+        }
+    }
+    async fn system_log(&self, path: Vec<String>) -> Result<SystemLog, LogError> {
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        match path.as_slice() {
+            [] => Ok(SystemLog::Directory(vec![
+                "<b>:1.log".to_owned(),
+                "pods/".to_owned(),
+            ])),
+            ["<b>:1.log"] => {
+                let piece = Ok(Bytes::from_static(b"<b>\n"));
+                Ok(SystemLog::File {
+                    is_text: true,
+                    content: Box::pin(futures_util::stream::iter([piece])),
+                })
+            }
+            ["away"] => Err(LogError::BadRequest("it leads out".to_owned())),
+            _ => Err(LogError::NotFound("no such file".to_owned())),
         }
     }
     async fn act(&self, pod: &PodRef, action: PodAction) -> Result<PodAnswer, ActionError> {
