@@ -122,7 +122,6 @@ pub(crate) const IDLE: &[(&str, &str)] = &[
         "cpuManagerPolicy: static",
     ),
     ("KubeletTracing", "tracing"),
-    ("LoggingBetaOptions", "logging.options"),
     ("NodeLogQuery", "enableSystemLogQuery"),
     (
         "TopologyManagerPolicyBetaOptions",

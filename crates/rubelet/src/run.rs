@@ -87,8 +87,7 @@ fn start(flags: &Flags, as_kubelet: bool) -> anyhow::Result<()> {
         as_kubelet,
         file: flags.config(),
     });
-    let form = logging::Form::of(&resolved.config.logging.format);
-    logging::start(form, resolved.config.logging.verbosity);
+    logging::start(&resolved.config.logging);
     for warning in &resolved.warnings {
         warn!("{warning}");
     }

@@ -16,10 +16,11 @@ section! {
         flush_frequency: Duration = Duration::from_secs(5), "flushFrequency", Unset, Differs("each line of the log is written immediately");
         /// Verbosity of the log, from 0.
         verbosity: u32 = 0, "verbosity", Unset, Works;
-        /// Verbosity of single source files, for the text format only.
-        vmodule: Vec<VModuleItem> = Vec::new(), "vmodule", Counts, NotYet;
+        /// Verbosity of single source files, where it is more than `verbosity`; for the text format
+        /// only. The files are Rubelet's: each line of the log names its own.
+        vmodule: Vec<VModuleItem> = Vec::new(), "vmodule", Counts, Works;
         /// Options of the formats.
-        options: FormatOptions = FormatOptions::default(), "options", Unset, NotYet;
+        options: FormatOptions = FormatOptions::default(), "options", Unset, Works;
     }
 }
 
@@ -27,7 +28,7 @@ section! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VModuleItem {
-    /// Name of a source file, with `*` and `?`.
+    /// Name of a source file without `.rs`, with `*` and `?`; with a slash, the end of its path.
     pub file_pattern: String,
     /// Verbosity there, from 0.
     pub verbosity: u32,
@@ -41,9 +42,9 @@ section! {
     /// Options of the log formats.
     pub struct FormatOptions {
         /// Of the text format.
-        text: OutputRouting = OutputRouting::default(), "text", Unset, NotYet;
+        text: OutputRouting = OutputRouting::default(), "text", Unset, Works;
         /// Of the JSON format.
-        json: OutputRouting = OutputRouting::default(), "json", Unset, NotYet;
+        json: OutputRouting = OutputRouting::default(), "json", Unset, Works;
     }
 }
 
@@ -52,10 +53,10 @@ section! {
     pub struct OutputRouting {
         /// Whether errors are written to stderr and everything else to stdout. Needs the feature
         /// gate LoggingAlphaOptions.
-        split_stream: bool = false, "splitStream", Unset, NotYet;
+        split_stream: bool = false, "splitStream", Unset, Works;
         /// Size of the buffer for lines that are not errors. Needs the feature gate
         /// LoggingAlphaOptions.
-        info_buffer_size: Quantity = Quantity("0".to_owned()), "infoBufferSize", Unset, NotYet;
+        info_buffer_size: Quantity = Quantity("0".to_owned()), "infoBufferSize", Unset, Differs("each line of the log is written immediately");
     }
 }
 

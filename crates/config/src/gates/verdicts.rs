@@ -61,7 +61,6 @@ const OTHER: &[(&str, ParityVerdict, &str)] = &[
         "the pod resources API is not served",
     ),
     ("KubeletTracing", NotYet, ""),
-    ("LoggingBetaOptions", NotYet, ""),
     (
         "MutableCSINodeAllocatableCount",
         NotYet,
@@ -116,6 +115,7 @@ const SAME: &[&str] = &[
     "KubeletPSI",
     "KubeletSeparateDiskGC",
     "KubeletServiceAccountTokenForCredentialProviders",
+    "LoggingBetaOptions",
     "NodeDeclaredFeatures",
     "NodeSwap",
     "PodLifecycleSleepAction",

@@ -1,26 +1,34 @@
 //! Log lines in klog's text and JSON formats, compatible with the kubelet's log.
 
+mod verbosity;
+
 use std::{fmt, fmt::Write as _, io};
 
 use jiff::{Timestamp, tz::TimeZone};
+use rubelet_config::Logging;
 use serde_json::{Map, Value};
 use tracing::{
     Event, Level, Subscriber,
     field::{Field, Visit},
-    level_filters::LevelFilter,
 };
 use tracing_subscriber::{
     Layer as _,
-    filter::Targets,
-    fmt::{FmtContext, FormatEvent, FormatFields, format::Writer},
+    filter::FilterFn,
+    fmt::{
+        FmtContext, FormatEvent, FormatFields,
+        format::Writer,
+        writer::{BoxMakeWriter, MakeWriterExt as _},
+    },
     layer::SubscriberExt as _,
     registry::LookupSpan,
     util::SubscriberInitExt as _,
 };
 
+use self::verbosity::Verbosity;
+
 /// The format of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+enum Form {
     /// `I1121 08:18:31.123456 12 pleg.rs:10] "Message" key="value"`.
     Text,
     /// One JSON object.
@@ -29,7 +37,7 @@ pub(super) enum Form {
 
 impl Form {
     /// The format that `logging.format` names.
-    pub(super) fn of(format: &str) -> Self {
+    fn of(format: &str) -> Self {
         match format {
             "json" => Self::Json,
             _ => Self::Text,
@@ -37,28 +45,35 @@ impl Form {
     }
 }
 
-/// Sends all lines to stderr. Verbosity 4 adds details of decisions, 6 all of Rubelet's own lines,
-/// 8 those of the libraries. Warnings and errors of libraries are always shown.
-pub(super) fn start(form: Form, verbosity: u32) {
-    let own = match verbosity {
-        0..=3 => LevelFilter::INFO,
-        4..=5 => LevelFilter::DEBUG,
-        _ => LevelFilter::TRACE,
-    };
-    let others = if verbosity >= 8 {
-        LevelFilter::TRACE
-    } else {
-        LevelFilter::WARN
-    };
-    let filter = Targets::new()
-        .with_default(others)
-        .with_target("rubelet", own);
+/// Starts the log. Verbosity 4 adds details of decisions, 6 all of Rubelet's own lines, 8 those of the
+/// libraries. Warnings and errors of libraries are always shown. Lines go to stderr, unless
+/// `splitStream` sends all but errors to stdout.
+pub(super) fn start(settings: &Logging) {
+    let form = Form::of(&settings.format);
+    let files = settings.vmodule.iter();
+    let files = files.map(|item| (item.file_pattern.clone(), item.verbosity));
+    let verbosity = Verbosity::new(settings.verbosity, files);
+    let most = verbosity.most();
+    let filter = FilterFn::new(move |line| verbosity.shows(line)).with_max_level_hint(most);
     let lines = tracing_subscriber::fmt::layer()
         .event_format(Lines(form))
-        .with_writer(io::stderr)
+        .with_writer(output(form, settings))
         .with_filter(filter);
     // Only fails if a subscriber is set already, which then gets the lines.
     let _ = tracing_subscriber::registry().with(lines).try_init();
+}
+
+/// Where lines are written. The kubelet's text format sends warnings to stderr as well; its JSON format
+/// has none.
+fn output(form: Form, settings: &Logging) -> BoxMakeWriter {
+    let (routing, to_stderr) = match form {
+        Form::Text => (&settings.options.text, Level::WARN),
+        Form::Json => (&settings.options.json, Level::ERROR),
+    };
+    match routing.split_stream {
+        true => BoxMakeWriter::new(io::stderr.with_max_level(to_stderr).or_else(io::stdout)),
+        false => BoxMakeWriter::new(io::stderr),
+    }
 }
 
 struct Lines(Form);

@@ -46,7 +46,11 @@ fn a_shutdown_waits_for_pods_by_priority_and_manifests_run_again_after_it() -> R
     let pods = [("web", "sleep 2", 0), ("dns", told.as_str(), 5000)];
     for (name, at_term, priority) in pods {
         let main = shell("main", &noting_script(name, at_term, 0));
-        let spec = json!({ "containers": [main], "priority": priority });
+        let spec = json!({
+            "containers": [main],
+            "priority": priority,
+            "terminationGracePeriodSeconds": 300,
+        });
         node.apply(&notes.pod(name, spec))?;
         notes.wait(&node, &format!("{name} begins"))?;
     }

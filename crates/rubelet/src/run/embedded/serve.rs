@@ -71,10 +71,7 @@ fn split(listen: Option<&str>, args: &[String]) -> anyhow::Result<(Option<String
 fn run(listen: Option<String>, flags: &Flags) -> anyhow::Result<()> {
     rubelet_host::alloc::limit_arenas();
     let resolved = load::resolve(flags)?;
-    logging::start(
-        logging::Form::of(&resolved.config.logging.format),
-        resolved.config.logging.verbosity,
-    );
+    logging::start(&resolved.config.logging);
     for warning in &resolved.warnings {
         warn!("{warning}");
     }
