@@ -256,7 +256,7 @@ section! {
         /// of being corrected.
         protect_kernel_defaults: bool = false, "protectKernelDefaults", Unset, NotYet;
         /// Whether the iptables chain KUBE-IPTABLES-HINT is created for other components.
-        make_iptables_util_chains: bool = true, "makeIPTablesUtilChains", Counts, NotYet;
+        make_iptables_util_chains: bool = true, "makeIPTablesUtilChains", Counts, Works;
         /// Accepted for old files; has no effect, here or in the kubelet.
         iptables_masquerade_bit: i32 = 14, "iptablesMasqueradeBit", Counts, Works;
         /// Accepted for old files; has no effect, here or in the kubelet.
@@ -289,7 +289,7 @@ section! {
         /// CPUs reserved for the system, such as `0-1,4`.
         reserved_system_cpus: String = String::new(), "reservedSystemCPUs", Unset, Partly("only the allocatable resources of a node of a cluster are reduced, and no cgroup enforces it yet");
         /// Version whose hidden metrics are shown as well, such as `1.35`.
-        show_hidden_metrics_for_version: String = String::new(), "showHiddenMetricsForVersion", Unset, NotYet;
+        show_hidden_metrics_for_version: String = String::new(), "showHiddenMetricsForVersion", Unset, Differs("no metric is hidden");
         /// Cgroup of the system's own processes, for enforcing `systemReserved`.
         system_reserved_cgroup: String = String::new(), "systemReservedCgroup", Unset, NotYet;
         /// Cgroup of Kubernetes' processes, for enforcing `kubeReserved`.

@@ -101,12 +101,6 @@ pub(crate) const GAPS: &[Gap] = &[
         ],
         never,
     ),
-    gap(
-        "the chain KUBE-IPTABLES-HINT",
-        &["makeIPTablesUtilChains"],
-        &[],
-        |config| !config.make_iptables_util_chains,
-    ),
 ];
 
 /// Fields and gates that are not supported, and have no effect in the kubelet either at the defaults:

@@ -8,6 +8,7 @@ mod chain;
 mod conntrack;
 mod expression;
 mod forward;
+pub mod iptables;
 mod read;
 mod set;
 mod trace;

@@ -8,6 +8,7 @@ mod credentials;
 mod directories;
 pub(crate) mod embedded;
 mod eviction;
+mod iptables_hint;
 mod joined;
 mod load;
 mod lock;

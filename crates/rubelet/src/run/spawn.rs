@@ -23,7 +23,7 @@ use tokio::{
 
 use super::{
     build::Built,
-    directories, embedded,
+    directories, embedded, iptables_hint,
     joined::{Cluster, DeferredObjects, RunParts},
     manifests, memory, notify,
     observe::CountRequests,
@@ -104,6 +104,9 @@ pub(super) async fn spawn(
     );
     spawn_watchers(&agent, problems, &mut tasks);
     spawn_peer_pings(&resolved, &metrics, &mut tasks);
+    if resolved.config.make_iptables_util_chains {
+        tasks.spawn(iptables_hint::keep());
+    }
     agent.run_pods(pod_sources);
     let port = port.map(|port| {
         let view = Arc::clone(&view) as _;

@@ -201,6 +201,8 @@ impl AgentBuilder {
             "healthzPort": healthz_port,
             "cgroupRoot": self.scratch.cgroup_root(),
             "failCgroupV1": false,
+            // It would stay on this machine.
+            "makeIPTablesUtilChains": false,
             // Images of tests stay even if this machine's disk is full.
             "imageGCHighThresholdPercent": 100,
             "rubelet": {
