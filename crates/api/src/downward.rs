@@ -3,7 +3,7 @@
 use crate::{
     container::{Container, FieldPath, ResourceField, ResourceName},
     pod::{Pod, StringMap},
-    resources::{Bytes, MilliCpu},
+    resources::{Bytes, MilliCpu, ResourceAmounts},
     volume::DownwardContent,
 };
 
@@ -88,9 +88,20 @@ pub fn resource(
         u128::from(set.unwrap_or(otherwise))
     };
     let request = |amount: Option<u64>| u128::from(amount.unwrap_or(0));
+    // Before that of the node comes the pod's own.
+    let pod_limit = |take: fn(&ResourceAmounts) -> Option<u64>, otherwise: u64| {
+        let own = pod
+            .spec
+            .resources
+            .as_ref()
+            .and_then(|own| take(&own.limits));
+        own.filter(|&amount| amount > 0).unwrap_or(otherwise)
+    };
+    let cpu = pod_limit(|limits| limits.cpu, allocatable.cpu);
+    let memory = pod_limit(|limits| limits.memory, allocatable.memory);
     let milli = match field.resource {
-        ResourceName::LimitsCpu => limit(resources.limits.cpu, allocatable.cpu),
-        ResourceName::LimitsMemory => limit(resources.limits.memory, allocatable.memory) * 1000,
+        ResourceName::LimitsCpu => limit(resources.limits.cpu, cpu),
+        ResourceName::LimitsMemory => limit(resources.limits.memory, memory) * 1000,
         ResourceName::RequestsCpu => request(resources.requests.cpu),
         ResourceName::RequestsMemory => request(resources.requests.memory) * 1000,
     };

@@ -115,8 +115,9 @@ pub(crate) fn container_definition(written: &Value) -> DefinitionHash {
 }
 
 /// What of `spec` a sandbox gets when it is made and keeps until it is gone. Labels, annotations,
-/// grace period, deadline, priority and restart policy may change under a running pod.
-const FIXED_AT_SANDBOX_CREATION: [&str; 13] = [
+/// grace period, deadline, priority and restart policy may change under a running pod. Containers take
+/// part in the resources of the pod, so it is made anew with them.
+const FIXED_AT_SANDBOX_CREATION: [&str; 14] = [
     "dnsConfig",
     "dnsPolicy",
     "hostAliases",
@@ -125,6 +126,7 @@ const FIXED_AT_SANDBOX_CREATION: [&str; 13] = [
     "hostPID",
     "hostname",
     "hostnameOverride",
+    "resources",
     "securityContext",
     "setHostnameAsFQDN",
     "shareProcessNamespace",

@@ -18,6 +18,7 @@ mod names;
 mod network;
 mod objects;
 mod path;
+mod pod_resources;
 mod ports;
 mod probe;
 mod requirements;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{
     container::{Container, DefinitionHash, EphemeralContainer},
     network::{DnsConfig, DnsPolicy, HostAlias},
-    resources::{QosClass, ResourceAmounts},
+    resources::{QosClass, ResourceAmounts, Resources},
     scheduling::{NodeAffinity, Toleration},
     security::PodSecurity,
     volume::Volume,
@@ -163,6 +163,9 @@ pub struct PodSpec {
     pub image_pull_secrets: Vec<Box<str>>,
     /// `runtimeClassName`.
     pub runtime_class: Option<Box<str>>,
+    /// `resources` of the whole pod; where they are given, they count instead of what its containers
+    /// have together. A request that is not given is the containers', or else the limit.
+    pub resources: Option<Resources>,
     /// `overhead`: what the sandbox needs beside the containers, as its runtime class says.
     pub overhead: ResourceAmounts,
     /// `os.name`.
@@ -210,6 +213,7 @@ impl Default for PodSpec {
             enable_service_links: true,
             image_pull_secrets: Vec::new(),
             runtime_class: None,
+            resources: None,
             overhead: ResourceAmounts::default(),
             os: None,
             node_selector: StringMap::new(),

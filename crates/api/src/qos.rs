@@ -1,21 +1,19 @@
 //! The quality of service that follows from requests and limits.
 
-use crate::{
-    container::Container,
-    resources::{QosClass, ResourceAmounts},
-};
+use crate::resources::{QosClass, ResourceAmounts, Resources};
 
-/// Upstream's rule over init and regular containers: BestEffort where nothing of cpu and memory is
-/// requested or limited; Guaranteed where each container limits both, and what is requested of both
-/// adds up to what they are limited to; else Burstable. An amount of zero counts as not written.
+/// Upstream's rule over init and regular containers, or over the pod's own resources if it has any:
+/// BestEffort where nothing of cpu and memory is requested or limited; Guaranteed where each limits
+/// both, and what is requested of both adds up to what they are limited to; else Burstable. An amount
+/// of zero counts as not written.
 #[must_use]
-pub fn qos_class<'a>(containers: impl Iterator<Item = &'a Container>) -> QosClass {
+pub fn qos_class<'a>(owners: impl Iterator<Item = &'a Resources>) -> QosClass {
     let mut requests = Sums::default();
     let mut limits = Sums::default();
     let mut each_limits_both = true;
-    for container in containers {
-        requests.add(&container.resources.requests);
-        let own = &container.resources.limits;
+    for resources in owners {
+        requests.add(&resources.requests);
+        let own = &resources.limits;
         limits.add(own);
         each_limits_both &=
             own.cpu.is_some_and(|cpu| cpu > 0) && own.memory.is_some_and(|memory| memory > 0);

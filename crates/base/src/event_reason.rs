@@ -32,6 +32,10 @@ pub const FAILED_POD_CONTAINER: &str = "FailedCreatePodContainer";
 pub const SANDBOX_CHANGED: &str = "SandboxChanged";
 /// `InvalidDiskCapacity`.
 pub const INVALID_DISK_CAPACITY: &str = "InvalidDiskCapacity";
+/// `SuccessfulNodeAllocatableEnforcement`.
+pub const NODE_ALLOCATABLE_ENFORCED: &str = "NodeAllocatableEnforced";
+/// `FailedNodeAllocatableEnforcement`.
+pub const FAILED_NODE_ALLOCATABLE_ENFORCEMENT: &str = "FailedNodeAllocatableEnforcement";
 /// `NodeRebooted`.
 pub const REBOOTED: &str = "Rebooted";
 /// `ContainerUnhealthy`.

@@ -11,6 +11,11 @@ pub struct CgroupValues {
     pub cpu_quota: Option<CpuQuota>,
     /// Upper limit of memory, in bytes.
     pub memory_limit: Option<u64>,
+    /// Memory in bytes that the kernel never reclaims. Not written with version 1.
+    pub memory_min: Option<u64>,
+    /// Memory in bytes that the kernel reclaims only if nothing else is left. Not written with version
+    /// 1.
+    pub memory_low: Option<u64>,
     /// Upper limit of the number of processes and threads.
     pub pids_limit: Option<u64>,
     /// Upper limits of huge pages, one for each page size of the machine.
@@ -25,6 +30,8 @@ impl CgroupValues {
             cpu: self.cpu.or(other.cpu),
             cpu_quota: self.cpu_quota.or(other.cpu_quota),
             memory_limit: self.memory_limit.or(other.memory_limit),
+            memory_min: self.memory_min.or(other.memory_min),
+            memory_low: self.memory_low.or(other.memory_low),
             pids_limit: self.pids_limit.or(other.pids_limit),
             hugepages: if self.hugepages.is_empty() {
                 other.hugepages

@@ -155,8 +155,9 @@ section! {
         /// never.
         #[serde(with = "go_duration::or_never")]
         volume_stats_agg_period: Option<Duration> = Some(seconds(60)), "volumeStatsAggPeriod", Unset, NotYet;
-        /// Cgroup into which the agent moves itself. Empty: it stays where it is.
-        kubelet_cgroups: String = String::new(), "kubeletCgroups", Unset, NotYet;
+        /// Cgroup into which the agent moves itself at its start, whatever the driver, such as
+        /// `/rubelet-agent`. Empty: it stays where it is.
+        kubelet_cgroups: String = String::new(), "kubeletCgroups", Unset, Works;
         /// Cgroup into which all other processes of the system are moved. Needs `cgroupRoot`.
         system_cgroups: String = String::new(), "systemCgroups", Unset, NotYet;
         /// Cgroup under which the cgroups of pods are created. Empty: the root.
@@ -188,7 +189,7 @@ section! {
         /// Share of a resource's requests that is withheld from lower QoS classes, such as `memory:
         /// 50%`. Needs the feature gate QOSReserved.
         #[serde(deserialize_with = "entries::deserialize")]
-        qos_reserved: BTreeMap<String, String> = BTreeMap::new(), "qosReserved", Counts, NotYet;
+        qos_reserved: BTreeMap<String, String> = BTreeMap::new(), "qosReserved", Counts, Works;
         /// Timeout of a call to the runtime, except pulls and streams.
         #[serde(with = "go_duration")]
         runtime_request_timeout: Duration = seconds(120), "runtimeRequestTimeout", Unset, Works;
@@ -254,7 +255,7 @@ section! {
         enable_controller_attach_detach: bool = true, "enableControllerAttachDetach", Counts, Cluster;
         /// Whether kernel settings that differ from the kubelet's requirements are an error instead
         /// of being corrected.
-        protect_kernel_defaults: bool = false, "protectKernelDefaults", Unset, NotYet;
+        protect_kernel_defaults: bool = false, "protectKernelDefaults", Unset, Better("true is an error as for a kubelet; with false, a kubelet changes the machine's settings, and the log names them here");
         /// Whether the iptables chain KUBE-IPTABLES-HINT is created for other components.
         make_iptables_util_chains: bool = true, "makeIPTablesUtilChains", Counts, Works;
         /// Accepted for old files; has no effect, here or in the kubelet.
@@ -282,21 +283,22 @@ section! {
         config_map_and_secret_change_detection_strategy: String = "Watch".to_owned(), "configMapAndSecretChangeDetectionStrategy", Unset, Cluster;
         /// Resources reserved for the system, such as `cpu: 200m`.
         #[serde(deserialize_with = "entries::deserialize")]
-        system_reserved: BTreeMap<String, String> = BTreeMap::new(), "systemReserved", Counts, Partly("only the allocatable resources of a node of a cluster are reduced, and no cgroup enforces it yet");
+        system_reserved: BTreeMap<String, String> = BTreeMap::new(), "systemReserved", Counts, Works;
         /// Resources reserved for Kubernetes itself.
         #[serde(deserialize_with = "entries::deserialize")]
-        kube_reserved: BTreeMap<String, String> = BTreeMap::new(), "kubeReserved", Counts, Partly("only the allocatable resources of a node of a cluster are reduced, and no cgroup enforces it yet");
+        kube_reserved: BTreeMap<String, String> = BTreeMap::new(), "kubeReserved", Counts, Works;
         /// CPUs reserved for the system, such as `0-1,4`.
-        reserved_system_cpus: String = String::new(), "reservedSystemCPUs", Unset, Partly("only the allocatable resources of a node of a cluster are reduced, and no cgroup enforces it yet");
+        reserved_system_cpus: String = String::new(), "reservedSystemCPUs", Unset, Works;
         /// Version whose hidden metrics are shown as well, such as `1.35`.
         show_hidden_metrics_for_version: String = String::new(), "showHiddenMetricsForVersion", Unset, Differs("no metric is hidden");
         /// Cgroup of the system's own processes, for enforcing `systemReserved`.
-        system_reserved_cgroup: String = String::new(), "systemReservedCgroup", Unset, NotYet;
+        system_reserved_cgroup: String = String::new(), "systemReservedCgroup", Unset, Works;
         /// Cgroup of Kubernetes' processes, for enforcing `kubeReserved`.
-        kube_reserved_cgroup: String = String::new(), "kubeReservedCgroup", Unset, NotYet;
+        kube_reserved_cgroup: String = String::new(), "kubeReservedCgroup", Unset, Works;
         /// Cgroups on which reservations are enforced: `none`, `pods`, `system-reserved`,
-        /// `system-reserved-compressible`, `kube-reserved`, `kube-reserved-compressible`.
-        enforce_node_allocatable: Vec<String> = vec!["pods".to_owned()], "enforceNodeAllocatable", Counts, NotYet;
+        /// `system-reserved-compressible`, `kube-reserved`, `kube-reserved-compressible`. That of a
+        /// reservation must exist.
+        enforce_node_allocatable: Vec<String> = vec!["pods".to_owned()], "enforceNodeAllocatable", Counts, Works;
         /// Unsafe sysctls that pods may set; may end in `*`.
         allowed_unsafe_sysctls: Vec<String> = Vec::new(), "allowedUnsafeSysctls", Counts, Works;
         /// Directory of volume plugins.
@@ -331,10 +333,10 @@ section! {
         seccomp_default: bool = false, "seccompDefault", Counts, Works;
         /// Share of a container's memory limit above which it is throttled. Needs the feature gate
         /// MemoryQoS.
-        memory_throttling_factor: f64 = 0.9, "memoryThrottlingFactor", Counts, NotYet;
+        memory_throttling_factor: f64 = 0.9, "memoryThrottlingFactor", Counts, Works;
         /// `None`, or `TieredReservation` for memory protection by QoS class. Needs the feature
         /// gate MemoryQoS.
-        memory_reservation_policy: String = "None".to_owned(), "memoryReservationPolicy", Unset, NotYet;
+        memory_reservation_policy: String = "None".to_owned(), "memoryReservationPolicy", Unset, Works;
         /// Taints that the node registers with.
         register_with_taints: Vec<Taint> = Vec::new(), "registerWithTaints", Counts, Cluster;
         /// Whether the node registers itself.

@@ -41,15 +41,6 @@ const fn never(_: &KubeletConfiguration) -> bool {
 /// All behaviours of the defaults that are missing.
 pub(crate) const GAPS: &[Gap] = &[
     gap(
-        "a limit on all pods together (enforceNodeAllocatable)",
-        &["enforceNodeAllocatable"],
-        &[],
-        |config| {
-            let list = &config.enforce_node_allocatable;
-            list.iter().all(|name| name == "none")
-        },
-    ),
-    gap(
         "limits of local storage",
         &["localStorageCapacityIsolation"],
         &[],
@@ -68,13 +59,12 @@ pub(crate) const GAPS: &[Gap] = &[
         never,
     ),
     gap(
-        "in-place resize and resources of whole pods",
+        "in-place resize of pods",
         &[],
         &[
             "InPlacePodVerticalScaling",
             "InPlacePodVerticalScalingInitContainers",
             "InPlacePodLevelResourcesVerticalScaling",
-            "PodLevelResources",
         ],
         never,
     ),
@@ -107,7 +97,6 @@ pub(crate) const GAPS: &[Gap] = &[
 /// setting what they need causes a warning.
 pub(crate) const IDLE: &[(&str, &str)] = &[
     ("cpuManagerReconcilePeriod", "cpuManagerPolicy: static"),
-    ("memoryThrottlingFactor", "the feature gate MemoryQoS"),
     ("topologyManagerScope", "topologyManagerPolicy"),
     ("CPUManagerPolicyBetaOptions", "cpuManagerPolicyOptions"),
     ("CPUManagerPolicyOptions", "cpuManagerPolicyOptions"),

@@ -14,7 +14,7 @@ const ALL_ALPHA: &str = "AllAlpha";
 const ALL_BETA: &str = "AllBeta";
 
 /// Gates that decide which configurations are valid.
-const CHECKS: [&str; 12] = [
+const CHECKS: [&str; 10] = [
     "CPUManagerPolicyAlphaOptions",
     "CPUManagerPolicyBetaOptions",
     "CustomCPUCFSQuotaPeriod",
@@ -24,17 +24,17 @@ const CHECKS: [&str; 12] = [
     "KubeletEnsureSecretPulledImages",
     "KubeletServiceAccountTokenForCredentialProviders",
     "LoggingAlphaOptions",
-    "MemoryQoS",
-    "QOSReserved",
     "RotateKubeletServerCertificate",
 ];
 
 /// Gates that enable or disable a behaviour. All others have no effect in Rubelet.
-const SWITCHES: [&str; 5] = [
+const SWITCHES: [&str; 7] = [
     "AllowDNSOnlyNodeCSR",
     "EventedPLEG",
+    "MemoryQoS",
     "PodAndContainerStatsFromCRI",
     "PodLogsQuerySplitStreams",
+    "QOSReserved",
     "ReloadKubeletServerCertificateFile",
 ];
 

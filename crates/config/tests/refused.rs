@@ -117,6 +117,10 @@ const BAD_FIELDS: [(&str, &str); 19] = [
         "k.yaml:3:32: enforceNodeAllocatable[1]: \"kube-reserved\" needs kubeReservedCgroup",
     ),
     (
+        "kubeReservedCgroup: /kube\nenforceNodeAllocatable: [kube-reserved-compressible]",
+        "k.yaml:4:26: enforceNodeAllocatable[0]: \"kube-reserved-compressible\" needs kubeReserved",
+    ),
+    (
         "clusterDNS: [10.0.0.10, dns]",
         "k.yaml:3:25: clusterDNS[1]: must be an IP address, is \"dns\"",
     ),

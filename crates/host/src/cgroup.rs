@@ -95,6 +95,32 @@ impl CgroupFs {
             .any(|hierarchy| hierarchy.dir(path).is_dir())
     }
 
+    /// Whether the kernel has a controller and it is mounted.
+    #[must_use]
+    pub fn has_controller(&self, controller: &str) -> bool {
+        self.hierarchies.iter().any(|hierarchy| match self.layout {
+            CgroupLayout::V2 => {
+                let text = fs::read_to_string(hierarchy.mount.join("cgroup.controllers"));
+                text.is_ok_and(|text| text.split_whitespace().any(|own| own == controller))
+            }
+            CgroupLayout::V1 | CgroupLayout::Hybrid => hierarchy.has(controller),
+        })
+    }
+
+    /// The first directory of a cgroup that does not exist although one of these controllers needs
+    /// it. Without controllers, the cgroup must exist somewhere.
+    #[must_use]
+    pub fn missing(&self, path: &CgroupPath, controllers: &[&str]) -> Option<PathBuf> {
+        if controllers.is_empty() {
+            let first = self.hierarchies.first()?.dir(path);
+            return (!self.exists_somewhere(path)).then_some(first);
+        }
+        let mut dirs = controllers
+            .iter()
+            .filter_map(|controller| self.controller_dir(controller, path));
+        dirs.find(|dir| !dir.is_dir())
+    }
+
     /// Names of the cgroups directly below one, in any hierarchy; empty if it does not exist.
     ///
     /// # Errors

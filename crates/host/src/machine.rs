@@ -84,6 +84,15 @@ impl Machine {
     }
 }
 
+/// The processors that are online, as the kernel lists them, such as `0-3,6`.
+///
+/// # Errors
+/// The kernel's list can't be read.
+pub fn online_cpus(root: &Path) -> Result<String, MachineError> {
+    let online = File::read(root, "sys/devices/system/cpu/online")?;
+    Ok(online.text.trim().to_owned())
+}
+
 /// Whether swap is enabled at this moment.
 ///
 /// # Errors

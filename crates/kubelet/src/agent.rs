@@ -30,6 +30,7 @@ use crate::{
     image_collection::{ImageCollection, ImageCollectionSettings, ImageReclaimer},
     log_rotation::{LogRotation, LogRotationSettings},
     node_shutdown::{NodeShutdown, ShutdownSettings},
+    node_allocatable::{FirstEnforcement, NodeAllocatable, NodeCgroups},
     pod_host::PodHost,
     pod_task::PodContext,
     pods::PodTable,
@@ -84,6 +85,8 @@ pub struct AgentParts {
     pub eviction: Option<EvictionSettings>,
     /// Settings of graceful shutdowns of the node; `None` disables them.
     pub shutdown: Option<ShutdownSettings>,
+    /// Limits the cgroups of the node; `None` on a node whose pods have no cgroups of their own.
+    pub node_cgroups: Option<Arc<dyn NodeCgroups>>,
     /// Network probes and hooks.
     pub net: Arc<dyn NetProbe>,
     /// Intents of operators.
@@ -118,6 +121,7 @@ pub struct Agent {
     node_name: Arc<str>,
     table_heartbeat: Heartbeat,
     images: Arc<dyn ImageService>,
+    node_allocatable: FirstEnforcement,
     /// Started with the pods, as it must know their images.
     image_collection: Option<ImageCollectionSettings>,
     /// Started with the pods, which it may evict.
@@ -192,6 +196,18 @@ impl Agent {
             metrics: parts.metrics,
         });
         let mut tasks = JoinSet::new();
+        let mut node_allocatable = FirstEnforcement::none();
+        if let Some(cgroups) = parts.node_cgroups {
+            let task = NodeAllocatable {
+                cgroups,
+                runtime_state: runtime_state.clone(),
+                recorder: recorder.clone(),
+                node_name: Arc::clone(&parts.node_name),
+            };
+            let (task, first) = task.start();
+            tasks.spawn(task);
+            node_allocatable = first;
+        }
         if let Some(settings) = parts.log_rotation {
             tasks.spawn(LogRotation::new(settings, &context).run());
         }
@@ -232,6 +248,7 @@ impl Agent {
             node_name: parts.node_name,
             table_heartbeat,
             images,
+            node_allocatable,
             image_collection: parts.image_collection,
             eviction: parts.eviction.map(|settings| (settings, pressure_sender)),
             node_shutdown: parts.shutdown.map(|settings| (settings, shutdown_sender)),
@@ -278,6 +295,14 @@ impl Agent {
         let listed = relists.wait_for(|state| state.at.is_some());
         // Also after a timeout: the sources start, and pods wait for the runtime.
         let _ = timeout(limit, listed).await;
+    }
+
+    /// Waits until the limits of the node's cgroups are in force, but not longer than `limit`.
+    ///
+    /// # Errors
+    /// What is reserved for others can't be enforced, so the agent must not start pods.
+    pub async fn node_allocatable(&self, limit: Duration) -> Result<(), String> {
+        self.node_allocatable.wait(limit).await
     }
 
     /// Starts the pod table with these sources.
@@ -328,12 +353,23 @@ impl Agent {
         self.tasks.spawn(table.run());
     }
 
-    /// Resolves with a message when a task of the agent panics or ends.
+    /// Resolves with a message when the agent must stop, or one of its tasks panics or ends.
     pub async fn failed(&mut self) -> String {
-        match self.tasks.join_next().await {
-            Some(Err(error)) => format!("a task of the agent panicked: {error}"),
-            Some(Ok(())) => "a task of the agent ended unexpectedly".to_owned(),
-            None => std::future::pending().await,
+        let Self {
+            node_allocatable,
+            tasks,
+            ..
+        } = self;
+        let ended = async {
+            match tasks.join_next().await {
+                Some(Err(error)) => format!("a task of the agent panicked: {error}"),
+                Some(Ok(())) => "a task of the agent ended unexpectedly".to_owned(),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            message = node_allocatable.refused() => message,
+            message = ended => message,
         }
     }
 

@@ -24,12 +24,16 @@ use rubelet_api::{
     pod::Pod,
 };
 use rubelet_base::{ContainerId, ErrorChain, PodName, PodUid, event_reason};
-use rubelet_cgroup_plan::{CgroupDriver, CgroupLayout};
+use rubelet_cgroup_plan::{CgroupDriver, CgroupLayout, CgroupPath};
 use rubelet_cri::v1;
 use rubelet_host::{CgroupFs, Machine};
 use rubelet_logs::layout::PodLogDir;
 pub use rubelet_node_plan::SwapBehavior;
-use rubelet_node_plan::{ContainerSettings, container_limits, container_resources};
+use rubelet_node_plan::{
+    ContainerSettings, KubepodsAmounts, container_limits, container_resources,
+    memory_qos::MemoryQos,
+    node_allocatable::{CgroupEnforcement, ReservedCgroup},
+};
 use rubelet_node_state::{
     host_error::{HostError, HostWarning},
     node_ips::NodeIps,
@@ -42,7 +46,7 @@ use rubelet_volumes::MountedVolumes;
 use tokio::{sync::Semaphore, task::spawn_blocking};
 use tracing::warn;
 
-use crate::pod_host::PodHost;
+use crate::{node_allocatable::NodeCgroups, pod_host::PodHost};
 
 /// Maximum number of concurrent changes to cgroups of pods. With the systemd driver each may wait for
 /// systemd, and would otherwise take all threads from other work.
@@ -65,6 +69,16 @@ pub struct HostSettings {
     pub machine: Machine,
     /// Resources that pods can use.
     pub allocatable: Allocatable,
+    /// Memory of the machine that is not reserved, in bytes.
+    pub unreserved_memory: u64,
+    /// The feature gate MemoryQoS; `None` if it is off, and with cgroup version 1.
+    pub memory_qos: Option<MemoryQos>,
+    /// `qosReserved` of memory, in percent.
+    pub memory_reserved: Option<u8>,
+    /// What all pods may use together.
+    pub kubepods: KubepodsAmounts,
+    /// Cgroups of others that are limited to their reservations.
+    pub reserved_cgroups: Vec<ReservedCgroup>,
     /// Its cgroups.
     pub cgroups: CgroupFs,
     /// `cgroupRoot`.
@@ -148,6 +162,7 @@ impl LocalHost {
                 .iter()
                 .map(|pool| pool.page_size)
                 .collect(),
+            memory_qos: settings.memory_qos,
         };
         Ok(Self {
             inner: Arc::new(LocalHostState {
@@ -159,6 +174,12 @@ impl LocalHost {
                 mounted: Mutex::default(),
             }),
         })
+    }
+
+    /// The cgroups that may be that of all pods, one for each driver.
+    #[must_use]
+    pub fn kubepods(&self) -> Vec<CgroupPath> {
+        self.inner.cgroups.kubepods()
     }
 
     async fn blocking<T: Send + 'static>(
@@ -199,6 +220,12 @@ impl LocalHostState {
     fn log_dir(&self, name: &PodName, uid: &PodUid) -> Result<PodLogDir, HostError> {
         PodLogDir::new(&self.settings.pod_logs, name, uid)
             .map_err(|error| HostError::sandbox(&error))
+    }
+}
+
+impl NodeCgroups for LocalHost {
+    fn enforce(&self, driver: Option<CgroupDriver>) -> Vec<CgroupEnforcement> {
+        self.inner.cgroups.enforce(driver)
     }
 }
 

@@ -12,6 +12,7 @@
 //! | [`eviction`] | memory, file systems, processes, pods | pressure, evicted pods |
 //! | [`image_collection`] | the disk, images, containers, pods | removed images |
 //! | [`node_shutdown`] | announcements of shutdowns of the machine, pods | whether the node shuts down, ended pods |
+//! | [`node_allocatable`] | the runtime's cgroup driver | limits of all pods together, and of what the reservations are for |
 //! | [`log_rotation`] | statuses of running containers, sizes of logs | rotated logs |
 //! | [`records::RecordWriter`] | status and history | one small file per pod |
 //!
@@ -59,6 +60,7 @@ mod host_ports;
 pub mod image_collection;
 pub mod log_rotation;
 pub mod node_shutdown;
+pub mod node_allocatable;
 pub mod pod_host;
 mod pod_sources;
 mod pod_task;

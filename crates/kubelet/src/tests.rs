@@ -22,6 +22,7 @@ mod log_rotation;
 mod lost_answers;
 mod metrics;
 mod node_shutdown;
+mod node_allocatable;
 mod objects;
 mod orphans;
 mod outages;

@@ -28,6 +28,9 @@ pub enum CgroupNameError {
     /// The name is empty or contains `_`, which encodes `-` in slice names.
     #[error("invalid name {0:?} of a pod's cgroup: it must not be empty or contain '_'")]
     Name(String),
+    /// A slice of systemd has no such name.
+    #[error("{0:?} is not the name of a slice such as system.slice")]
+    Slice(String),
     /// The name can't be one component of a path.
     #[error(transparent)]
     Path(#[from] CgroupPathError),
@@ -108,6 +111,27 @@ impl CgroupTree {
         let uid = PodUid::from(uid);
         let path = self.pod(qos, &uid).ok()?;
         (path.name() == name).then_some(uid)
+    }
+}
+
+/// The path of a cgroup that others create and the configuration names, such as
+/// `systemReservedCgroup`. With systemd the last component names the slice, and the slices above it:
+/// `/system.slice`, `system.slice` and `system` are the same.
+///
+/// # Errors
+/// The name is empty, the root, or not one of a cgroup.
+pub fn existing_cgroup(name: &str, driver: CgroupDriver) -> Result<CgroupPath, CgroupNameError> {
+    let path = CgroupPath::parse(name.trim_end_matches('/'))?;
+    match driver {
+        CgroupDriver::Cgroupfs => Ok(path),
+        CgroupDriver::Systemd => {
+            let slice = path.name().strip_suffix(SLICE).unwrap_or(path.name());
+            let names: Vec<&str> = slice.split('-').collect();
+            if names.contains(&"") {
+                return Err(CgroupNameError::Slice(path.name().to_owned()));
+            }
+            expand_slices(&names)
+        }
     }
 }
 
@@ -226,6 +250,36 @@ mod tests {
     fn a_root_that_climbs_is_refused() {
         for root in ["..", "/..", "/a/../b", "//", "/a/"] {
             assert!(CgroupRoot::parse(root).is_err(), "{root:?} was taken");
+        }
+    }
+
+    #[test]
+    fn cgroups_of_others_are_named_as_the_driver_names_them() {
+        use CgroupDriver::{Cgroupfs, Systemd};
+        for (driver, name, path) in [
+            (Cgroupfs, "/system.slice", "/system.slice"),
+            (Cgroupfs, "a/b/", "/a/b"),
+            (Systemd, "/system.slice", "/system.slice"),
+            (Systemd, "system", "/system.slice"),
+            (Systemd, "/a.slice/a-b_c.slice", "/a.slice/a-b_c.slice"),
+            (Systemd, "a-b_c.slice", "/a.slice/a-b_c.slice"),
+        ] {
+            assert_eq!(
+                existing_cgroup(name, driver).unwrap().as_str(),
+                path,
+                "{name}"
+            );
+        }
+        for driver in [Cgroupfs, Systemd] {
+            for name in ["", "/", "//", "/a/../b", ".."] {
+                assert!(existing_cgroup(name, driver).is_err(), "{name:?} was taken");
+            }
+        }
+        for name in ["a--b.slice", ".slice", "-.slice"] {
+            assert!(
+                existing_cgroup(name, Systemd).is_err(),
+                "{name:?} was taken"
+            );
         }
     }
 

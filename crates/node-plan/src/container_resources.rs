@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use rubelet_api::{
     container::Container,
     pod::Pod,
-    resources::{Bytes, QosClass},
+    resources::{Bytes, QosClass, ResourceAmounts},
 };
 use rubelet_cgroup_plan::{CgroupLayout, cpu, page_size_name};
 
-use crate::{critical::is_critical, oom_score::oom_score_adj};
+use crate::{critical::is_critical, memory_qos::MemoryQos, oom_score::oom_score_adj};
 
 /// `memorySwap.swapBehavior`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum SwapBehavior {
 }
 
 /// Settings and facts of the node that affect the limits of a container.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ContainerSettings {
     /// Layout of the cgroup hierarchies.
     pub cgroup_layout: CgroupLayout,
@@ -42,6 +42,8 @@ pub struct ContainerSettings {
     pub swap_behavior: SwapBehavior,
     /// Sizes of huge pages that the kernel knows, in bytes.
     pub page_sizes: Vec<Bytes>,
+    /// The feature gate MemoryQoS; `None` if it is off, and with cgroup version 1.
+    pub memory_qos: Option<MemoryQos>,
 }
 
 /// The fields of `LinuxContainerResources`; 0 means not set, as in the CRI.
@@ -73,12 +75,12 @@ pub fn container_limits(
     settings: &ContainerSettings,
 ) -> ContainerLimits {
     let resources = &container.resources;
-    let cpu_limit = resources.limits.cpu.unwrap_or(0);
+    let cpu_limit = limit_of(pod, container, |limits| limits.cpu);
     let mut limits = ContainerLimits {
         cpu_shares: cpu::shares(resources.requests.cpu.unwrap_or(cpu_limit)),
-        memory_limit: resources.limits.memory.unwrap_or(0),
+        memory_limit: limit_of(pod, container, |limits| limits.memory),
         oom_score_adj: oom_score_adj(pod, container, settings.memory_capacity),
-        hugepages: hugepages(container, &settings.page_sizes),
+        hugepages: hugepages(pod, container, &settings.page_sizes),
         ..ContainerLimits::default()
     };
     if settings.cpu_cfs_quota {
@@ -89,6 +91,9 @@ pub fn container_limits(
     }
     if settings.cgroup_layout == CgroupLayout::V2 && !settings.single_process_oom_kill {
         limits.unified.insert("memory.oom.group".into(), "1".into());
+    }
+    if let Some(qos) = &settings.memory_qos {
+        limits.unified.extend(qos.of_container(pod, container));
     }
     if settings.swap_controller {
         match settings.cgroup_layout {
@@ -107,14 +112,22 @@ pub fn container_limits(
     limits
 }
 
-fn hugepages(container: &Container, page_sizes: &[Bytes]) -> Vec<(String, Bytes)> {
-    let wanted: BTreeMap<Bytes, Bytes> = container
+/// The container's limit, or else the pod's: what runs in the container reads its own limit, and can't
+/// have more than the pod.
+fn limit_of(pod: &Pod, container: &Container, take: fn(&ResourceAmounts) -> Option<u64>) -> u64 {
+    let own = take(&container.resources.limits).filter(|limit| *limit > 0);
+    let of_pod = || take(&pod.spec.resources.as_ref()?.limits);
+    own.or_else(of_pod).unwrap_or(0)
+}
+
+fn hugepages(pod: &Pod, container: &Container, page_sizes: &[Bytes]) -> Vec<(String, Bytes)> {
+    let of_pod = pod
+        .spec
         .resources
-        .limits
-        .hugepages
         .iter()
-        .copied()
-        .collect();
+        .flat_map(|own| &own.limits.hugepages);
+    let own = &container.resources.limits.hugepages;
+    let wanted: BTreeMap<Bytes, Bytes> = of_pod.chain(own).copied().collect();
     page_sizes
         .iter()
         .map(|size| {

@@ -3,6 +3,10 @@
 //! - [`cgroup_tree`]: the cgroups of pods, for both drivers.
 //! - [`pod_resources`]: the requests and limits of a whole pod.
 //! - [`tree_values`]: the limits of each cgroup of the tree.
+//! - [`node_allocatable`]: the limits of all pods together, and of what the reservations are for.
+//! - [`kernel_settings`]: what is required of the kernel.
+//! - [`memory_qos`]: memory that is protected, and containers that are slowed down.
+//! - [`cpu_list`]: sets of CPUs.
 //! - [`critical`]: critical pods.
 //! - [`container_resources`], [`oom_score`]: the resources of one container for the runtime.
 //! - [`user_ranges`]: the host ID ranges of the pods' user namespaces.
@@ -31,11 +35,15 @@
 pub mod admission;
 pub mod cgroup_tree;
 pub mod container_resources;
+pub mod cpu_list;
 pub mod critical;
 pub mod eviction;
 pub mod host_port;
 pub mod image_collection;
 pub mod node_shutdown;
+pub mod kernel_settings;
+pub mod memory_qos;
+pub mod node_allocatable;
 pub mod node_status;
 pub mod oom_score;
 pub mod pod_resources;
@@ -46,13 +54,14 @@ pub mod user_ranges;
 #[cfg(test)]
 mod test_pods;
 
-pub use cgroup_tree::{CgroupNameError, CgroupRoot, CgroupTree};
+pub use cgroup_tree::{CgroupNameError, CgroupRoot, CgroupTree, existing_cgroup};
 pub use container_resources::{ContainerLimits, ContainerSettings, SwapBehavior, container_limits};
 pub use host_port::HostPort;
 pub use oom_score::oom_score_adj;
 pub use pod_resources::{memory_volume_bound, pod_memory_limit};
 pub use sysctl::{SYSCTL_FORBIDDEN, SysctlError, check_sysctls};
 pub use tree_values::{
-    KubepodsAmounts, PodSettings, kubepods_values, lifted_limits, pod_values, tier_values,
+    KubepodsAmounts, PodSettings, TierSettings, kubepods_values, lifted_limits, pod_values,
+    tier_values,
 };
 pub use user_ranges::{DelegationError, UserRanges, UserRangesExhausted, UserSettings};

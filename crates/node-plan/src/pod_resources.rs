@@ -1,5 +1,6 @@
 //! What a whole pod requests: the sum of its containers and sidecars, or one of its init containers
-//! with the sidecars before it where that is more; and what the sandbox itself needs.
+//! with the sidecars before it where that is more; and what the sandbox itself needs. Where the pod has
+//! resources of its own (`spec.resources`), these count instead.
 //!
 //! Source of the rule: `PodRequests` and `PodLimits` in `k8s.io/component-helpers/resource` of
 //! Kubernetes 1.36.
@@ -8,8 +9,8 @@ use std::collections::BTreeMap;
 
 use rubelet_api::{
     container::Container,
-    pod::{Pod, PodSpec, RestartPolicy},
-    resources::{Bytes, MilliCpu, ResourceAmounts},
+    pod::{Pod, PodSpec},
+    resources::{Bytes, MilliCpu, ResourceAmounts, Resources, aggregate},
 };
 
 /// Totals of one pod.
@@ -33,51 +34,54 @@ pub fn totals(pod: &Pod) -> PodTotals {
     let spec = &pod.spec;
     let of = |take: fn(&Container) -> u64| effective(spec, take);
     let overhead = &spec.overhead;
+    let own = |take: fn(&Resources) -> Option<u64>| spec.resources.as_ref().and_then(take);
     let all_limit = |take: fn(&ResourceAmounts) -> Option<u64>| {
         spec.all_containers()
             .all(|c| take(&c.resources.limits).is_some_and(|limit| limit > 0))
     };
     let requested = |sum: u64, more: Option<u64>| sum.saturating_add(more.unwrap_or(0));
     PodTotals {
-        cpu_request: requested(of(|c| c.resources.requests.cpu.unwrap_or(0)), overhead.cpu),
+        cpu_request: requested(
+            own(|own| own.requests.cpu)
+                .unwrap_or_else(|| of(|c| c.resources.requests.cpu.unwrap_or(0))),
+            overhead.cpu,
+        ),
         memory_request: requested(
-            of(|c| c.resources.requests.memory.unwrap_or(0)),
+            own(|own| own.requests.memory)
+                .unwrap_or_else(|| of(|c| c.resources.requests.memory.unwrap_or(0))),
             overhead.memory,
         ),
-        cpu_limit: all_limit(|limits| limits.cpu).then(|| {
-            let sum = of(|c| c.resources.limits.cpu.unwrap_or(0));
-            requested(sum, overhead.cpu)
-        }),
-        memory_limit: all_limit(|limits| limits.memory).then(|| {
-            let sum = of(|c| c.resources.limits.memory.unwrap_or(0));
-            requested(sum, overhead.memory)
-        }),
+        cpu_limit: limit(own(|own| own.limits.cpu), &|| {
+            all_limit(|limits| limits.cpu).then(|| of(|c| c.resources.limits.cpu.unwrap_or(0)))
+        })
+        .map(|limit| requested(limit, overhead.cpu)),
+        memory_limit: limit(own(|own| own.limits.memory), &|| {
+            all_limit(|limits| limits.memory)
+                .then(|| of(|c| c.resources.limits.memory.unwrap_or(0)))
+        })
+        .map(|limit| requested(limit, overhead.memory)),
         hugepages: hugepages(pod),
     }
 }
 
-/// The most that runs of a pod at any time, of what `take` takes of each container: all containers
-/// and sidecars, or an init container beside the sidecars before it.
-pub(crate) fn effective(spec: &PodSpec, take: impl Fn(&Container) -> u64) -> u64 {
-    let mut sidecars = 0u64;
-    let mut starting = 0u64;
-    for container in &spec.init_containers {
-        let amount = take(container);
-        if container.restart_policy == Some(RestartPolicy::Always) {
-            sidecars = sidecars.saturating_add(amount);
-            starting = starting.max(sidecars);
-        } else {
-            starting = starting.max(sidecars.saturating_add(amount));
-        }
+/// The pod's own limit if it is not 0, which is none, or else that of its containers.
+fn limit(own: Option<u64>, containers: &dyn Fn() -> Option<u64>) -> Option<u64> {
+    match own {
+        Some(limit) => Some(limit).filter(|limit| *limit > 0),
+        None => containers(),
     }
-    let running = spec.containers.iter().fold(sidecars, |sum, container| {
-        sum.saturating_add(take(container))
-    });
-    running.max(starting)
+}
+
+/// The most that runs of a pod at any time: see [`aggregate`].
+pub(crate) fn effective(spec: &PodSpec, take: impl Fn(&Container) -> u64) -> u64 {
+    aggregate(&spec.init_containers, &spec.containers, take)
 }
 
 fn hugepages(pod: &Pod) -> BTreeMap<Bytes, Bytes> {
     let mut sums = BTreeMap::new();
+    if let Some(own) = &pod.spec.resources {
+        sums.extend(own.requests.hugepages.iter().copied());
+    }
     for container in pod.spec.all_containers() {
         for &(size, _) in &container.resources.requests.hugepages {
             sums.entry(size)

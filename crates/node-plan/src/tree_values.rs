@@ -8,13 +8,16 @@ use rubelet_api::{
 };
 use rubelet_cgroup_plan::{CgroupValues, CpuQuota, CpuShare, HugepageLimit, cpu};
 
-use crate::pod_resources::totals;
+use crate::{
+    memory_qos::{MemoryQos, QosRequests},
+    pod_resources::totals,
+};
 
 /// The kernel takes what is more than it can count as no limit, in both cgroup versions.
 const NO_MEMORY_LIMIT: Bytes = i64::MAX as Bytes;
 
 /// Settings of the node that take part in a pod's values.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PodSettings {
     /// `cpuCFSQuota`: whether processor limits are enforced at all.
     pub cpu_cfs_quota: bool,
@@ -24,6 +27,21 @@ pub struct PodSettings {
     pub pod_pids_limit: Option<u64>,
     /// Sizes of huge pages that the kernel knows, in bytes.
     pub page_sizes: Vec<Bytes>,
+    /// The feature gate MemoryQoS; `None` if it is off, and with cgroup version 1.
+    pub memory_qos: Option<MemoryQos>,
+}
+
+/// Settings of the node that take part in the values of `kubepods` and the tiers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TierSettings<'a> {
+    /// Sizes of huge pages that the kernel knows, in bytes.
+    pub page_sizes: &'a [Bytes],
+    /// The feature gate MemoryQoS; `None` if it is off, and with cgroup version 1.
+    pub memory_qos: Option<MemoryQos>,
+    /// `qosReserved` of memory, in percent; `None` if it is not set.
+    pub memory_reserved: Option<u8>,
+    /// What is not reserved of the machine's memory, in bytes.
+    pub allocatable: Bytes,
 }
 
 /// What all pods of the node may use together.
@@ -39,33 +57,59 @@ pub struct KubepodsAmounts {
     pub hugepages: BTreeMap<Bytes, Bytes>,
 }
 
-/// The values of `kubepods`. The share matters even where nothing is enforced: the default of a
-/// new cgroup is that of a single core.
+/// The values of `kubepods`, given what the pods of the node request. The share matters even where
+/// nothing is enforced: the default of a new cgroup is that of a single core.
 #[must_use]
-pub fn kubepods_values(amounts: &KubepodsAmounts, page_sizes: &[Bytes]) -> CgroupValues {
+pub fn kubepods_values(
+    amounts: &KubepodsAmounts,
+    requests: QosRequests,
+    settings: &TierSettings<'_>,
+) -> CgroupValues {
+    let qos = settings.memory_qos;
     CgroupValues {
         cpu: Some(cpu::share(amounts.cpu)),
-        cpu_quota: None,
         memory_limit: Some(amounts.memory),
+        memory_min: qos.map(|qos| qos.of_tiers(requests).0),
         pids_limit: amounts.pids,
-        hugepages: hugepage_limits(page_sizes, &amounts.hugepages),
+        hugepages: hugepage_limits(settings.page_sizes, &amounts.hugepages),
+        ..CgroupValues::default()
     }
 }
 
-/// The values of a tier, given the pods of the node. Burstable has the sum of its pods' requests,
-/// BestEffort always the least share. `None` for Guaranteed, which has no tier of its own.
+/// The values of a tier, given the pods of the node and what they request. Burstable has the sum of
+/// its pods' requests, BestEffort always the least share. `None` for Guaranteed, which has no tier of
+/// its own. With `qosReserved`, a part of what the higher classes request is withheld from a tier.
 pub fn tier_values<'a>(
     qos: QosClass,
     pods: impl IntoIterator<Item = &'a Pod>,
-    page_sizes: &[Bytes],
+    requests: QosRequests,
+    settings: &TierSettings<'_>,
 ) -> Option<CgroupValues> {
-    let request = match qos {
+    let TierSettings {
+        page_sizes,
+        memory_qos,
+        memory_reserved,
+        allocatable,
+    } = *settings;
+    let left = |requested: Bytes| {
+        let percent = memory_reserved?;
+        let withheld = u128::from(requested) * u128::from(percent) / 100;
+        Some(allocatable.saturating_sub(Bytes::try_from(withheld).unwrap_or(Bytes::MAX)))
+    };
+    let (request, memory_limit, memory_low) = match qos {
         QosClass::Guaranteed => return None,
-        QosClass::BestEffort => 0,
-        QosClass::Burstable => pods
-            .into_iter()
-            .filter(|pod| pod.spec.qos == QosClass::Burstable)
-            .fold(0u64, |sum, pod| sum.saturating_add(totals(pod).cpu_request)),
+        QosClass::BestEffort => {
+            let all = requests.guaranteed.saturating_add(requests.burstable);
+            (0, left(all), None)
+        }
+        QosClass::Burstable => {
+            let tier = pods
+                .into_iter()
+                .filter(|pod| pod.spec.qos == QosClass::Burstable);
+            let request = tier.fold(0u64, |sum, pod| sum.saturating_add(totals(pod).cpu_request));
+            let low = memory_qos.map(|qos| qos.of_tiers(requests).1);
+            (request, left(requests.guaranteed), low)
+        }
     };
     let unbounded = |&page_size| HugepageLimit {
         page_size,
@@ -73,6 +117,8 @@ pub fn tier_values<'a>(
     };
     Some(CgroupValues {
         cpu: Some(cpu::share(request)),
+        memory_limit,
+        memory_low,
         hugepages: page_sizes.iter().map(unbounded).collect(),
         ..CgroupValues::default()
     })
@@ -92,6 +138,11 @@ pub fn pod_values(pod: &Pod, settings: &PodSettings) -> CgroupValues {
         hugepages: hugepage_limits(&settings.page_sizes, &totals.hugepages),
         ..CgroupValues::default()
     };
+    if let Some(qos) = &settings.memory_qos {
+        let protected = qos.of_pod(pod);
+        values.memory_min = Some(protected.min);
+        values.memory_low = Some(protected.low);
+    }
     if pod.spec.qos != QosClass::BestEffort {
         values.cpu = Some(cpu::share(totals.cpu_request));
         values.memory_limit = totals.memory_limit;

@@ -56,9 +56,9 @@ pub const POD_REASONS: &[ParityRow] = &[
         "PodFeatureUnsupported",
         "names the field, for each that the node does not have",
     ),
-    not_yet(
+    differs(
         "PodLevelResourcesNotSupported",
-        "such pods have PodFeatureUnsupported",
+        "such pods always run: the feature gate PodLevelResources is always on",
     ),
     same("PodOSSelectorNodeLabelDoesNotMatch, PodOSNotSupported"),
     same("Preempting"),

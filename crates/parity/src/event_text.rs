@@ -205,6 +205,26 @@ pub const EVENTS: &[EventText] = &[
         "Shutdown manager detected shutdown cancellation",
     ),
     warning("Rebooted", "Node {} has been rebooted, boot id: {}"),
+    normal(
+        "NodeAllocatableEnforced",
+        "Updated Node Allocatable limit across pods",
+    ),
+    normal(
+        "NodeAllocatableEnforced",
+        "Updated limits on {} reserved cgroup {}",
+    ),
+    warning(
+        "FailedNodeAllocatableEnforcement",
+        "Failed to update Node Allocatable Limits {}: {}",
+    ),
+    warning(
+        "FailedNodeAllocatableEnforcement",
+        "Failed to enforce {} Reserved Cgroup Limits on {}: {}",
+    ),
+    warning(
+        "FailedNodeAllocatableEnforcement",
+        "Failed to enforce {} Reserved Compressible Cgroup Limits on {}: {}",
+    ),
     warning(
         "InvalidDiskCapacity",
         "invalid capacity {} on image filesystem",

@@ -33,10 +33,6 @@ pub const MISSING_EVENTS: &[ParityRow] = &[
         "FailedMountOnFilesystemMismatch",
         "no volumes of CSI drivers",
     ),
-    not_yet(
-        "FailedNodeAllocatableEnforcement",
-        "no limit on all pods together",
-    ),
     differs(
         "FailedNodeDeclaredFeaturesCheck",
         "a pod is rejected for the field that the node lacks, with PodFeatureUnsupported",
@@ -66,7 +62,6 @@ pub const MISSING_EVENTS: &[ParityRow] = &[
         "KubeletSetupFailed",
         "a start that fails ends with one error and the exit code 1",
     ),
-    not_yet("NodeAllocatableEnforced", "no limit on all pods together"),
     differs(
         "NodeSchedulable, NodeNotSchedulable",
         "spec.unschedulable is not the node's; kubectl shows who changed it",

@@ -149,8 +149,11 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
         _ = signals.next() => return Ok(()),
     }
     let built = build::build(flags, &resolved, root, &opened).await?;
+    let limited = built.agent.node_allocatable(FIRST_RELIST);
     tokio::select! {
-        () = built.agent.first_relist(FIRST_RELIST) => {}
+        ((), limited) = async { tokio::join!(built.agent.first_relist(FIRST_RELIST), limited) } => {
+            limited.map_err(|why| anyhow!(why))?;
+        }
         _ = signals.next() => return Ok(()),
     }
     let mut running = spawn::spawn(flags, resolved, root, opened, built).await?;

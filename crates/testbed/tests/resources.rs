@@ -233,6 +233,43 @@ fn an_edit_of_limits_reaches_the_pod_and_its_container() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn containers_share_what_their_pod_has() -> Result<()> {
+    let node = node()?;
+    let own = json!({ "limits": { "cpu": "500m", "memory": "64Mi" } });
+    let small = bounded("small", &json!({}), &json!({ "memory": "16Mi" }));
+    let spec = json!({ "resources": own, "containers": [small, waiting("free")] });
+    node.apply(&pod("shared", &spec))?;
+    let seen = node.wait_ready("shared")?;
+    // Nothing but a container's request is requested of memory.
+    assert_eq!(seen["status"]["qosClass"], "Burstable");
+    let path = cgroup_of(&seen, "burstable/");
+    let memory = |size: u64| (size * MI).to_string();
+    assert_eq!(values(&node, &path)?, three(512, 50_000, &memory(64)));
+    let of = |name: &str| -> Result<[String; 3]> {
+        let id = node.running("shared", name)?.id;
+        values(&node, &format!("{path}/{id}"))
+    };
+    assert_eq!(of("small")?, three(512, 50_000, &memory(16)));
+    assert_eq!(of("free")?, three(512, 50_000, &memory(64)));
+
+    let own = json!({
+        "limits": { "cpu": "250m", "memory": "96Mi" },
+        "requests": { "cpu": "250m", "memory": "96Mi" },
+    });
+    node.apply(&pod(
+        "shared",
+        &json!({ "resources": own, "containers": [waiting("small"), waiting("free")] }),
+    ))?;
+    let seen = node.wait("shared", "has what it was given", |pod| {
+        is_ready(pod) && restarts(pod, "free") == 1
+    })?;
+    assert_eq!(seen["status"]["qosClass"], "Guaranteed");
+    let path = cgroup_of(&seen, "");
+    assert_eq!(values(&node, &path)?, three(256, 25_000, &memory(96)));
+    Ok(())
+}
+
 fn waiting_with_limits() -> Value {
     bounded(
         "other",

@@ -36,8 +36,8 @@ Beyond the remarks, these differ for pods of the API server:
   runs, and a warning names the field.
 - `nodeSelector` may hold any labels, `priorityClassName` may name any class and `os.name` any system.
 
-Refused though Kubernetes 1.36 has them on by default: `resources` of the pod (PodLevelResources), `resourceClaims` and
-`resources.claims` (DynamicResourceAllocation), and volumes of the types `persistentVolumeClaim`, `ephemeral` and `csi`. Fields
+Refused though Kubernetes 1.36 has them on by default: `resourceClaims` and `resources.claims`
+(DynamicResourceAllocation), and volumes of the types `persistentVolumeClaim`, `ephemeral` and `csi`. Fields
 that Kubernetes 1.36 does not have, or has off by default, are refused too where they would change what runs:
 `lifecycle.stopSignal` (ContainerStopSignals), `projected.sources[].clusterTrustBundle` and `podCertificate`,
 `httpGet.protocol`, and `grpc.mode` with another value than `Plaintext`.

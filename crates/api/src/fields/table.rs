@@ -435,14 +435,8 @@ pub(super) const ROWS: &[Row] = &[
         "spec.resources.claims[]",
         ApiObjectNotYet("resource claims"),
     ),
-    row(
-        "spec.resources.limits{}",
-        NotYet("write resources for each container"),
-    ),
-    row(
-        "spec.resources.requests{}",
-        NotYet("write resources for each container"),
-    ),
+    row("spec.resources.limits{}", Full),
+    row("spec.resources.requests{}", Full),
     row("spec.restartPolicy", Full),
     row("spec.runtimeClassName", ApiObject("runtime classes")),
     row(

@@ -7,7 +7,8 @@ use k8s_openapi::{api::core::v1 as k8s, apimachinery::pkg::apis::meta::v1::Objec
 use super::{
     Errors, ParseContext, Path, affinity,
     container::{self, Role},
-    defaults, ephemeral, metadata, names, network, ports, requirements, restart, scheduling,
+    defaults, ephemeral, metadata, names, network, pod_resources, ports, requirements, restart,
+    scheduling,
     scope::Scope,
     security,
     values::{choice, range, text},
@@ -69,7 +70,19 @@ pub(super) fn convert(
         _ => Vec::new(),
     };
     let (priority, priority_class) = scheduling::priority(spec, path, errors);
-    let qos = qos::qos_class(init_containers.iter().chain(&containers));
+    let all = pod_resources::Containers {
+        init: &init_containers,
+        regular: &containers,
+    };
+    let resources_path = path.child("resources");
+    let resources = pod_resources::convert(spec.resources.as_ref(), all, &resources_path, errors);
+    let qos = match &resources {
+        Some(resources) => qos::qos_class([resources].into_iter()),
+        None => {
+            let containers = init_containers.iter().chain(&containers);
+            qos::qos_class(containers.map(|container| &container.resources))
+        }
+    };
     let converted = PodSpec {
         init_containers,
         containers,
@@ -102,6 +115,7 @@ pub(super) fn convert(
         enable_service_links: spec.enable_service_links.unwrap_or(true),
         image_pull_secrets: image_pull_secrets(spec),
         runtime_class: text(spec.runtime_class_name.as_ref()),
+        resources,
         overhead: match &spec.overhead {
             Some(overhead) => requirements::amounts(overhead, &path.child("overhead"), errors),
             None => ResourceAmounts::default(),

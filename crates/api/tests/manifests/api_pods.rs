@@ -388,11 +388,6 @@ fn known_but_unsupported_fields_are_named() {
             "spec.resourceClaims: Not supported yet: resource claims come with a later release",
         ),
         (
-            "/spec/resources",
-            json!({"limits": {"cpu": "1"}}),
-            "spec.resources.limits: Not supported yet: write resources for each container",
-        ),
-        (
             "/spec/containers/0/imagePullPolicy",
             json!("Sometimes"),
             "spec.containers[0].imagePullPolicy: Unsupported value: \"Sometimes\": supported values: \"Always\", \"IfNotPresent\", \"Never\"",

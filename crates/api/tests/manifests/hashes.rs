@@ -59,6 +59,9 @@ fn an_edit_changes_only_the_hash_of_what_it_edits() {
         set(&mut pod, pointer, value);
         definitions(&parsed(&pod.to_string()))
     };
+    let (other, after) = edited("/spec/resources", json!({"limits": {"cpu": "1"}}));
+    assert_ne!(other, sandbox, "containers have a part in what the pod has");
+    assert_eq!(after, containers);
     let (same, after) = edited("/spec/containers/0/image", json!("b"));
     assert_eq!((&same, &after[0]), (&sandbox, &containers[0]));
     assert_ne!(after[1], containers[1]);

@@ -10,6 +10,7 @@ mod hooks;
 mod invalid;
 mod invalid_rest;
 mod mutation;
+mod pod_resources;
 mod probes;
 mod refused;
 mod restarts;

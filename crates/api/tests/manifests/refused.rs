@@ -35,11 +35,6 @@ fn what_is_not_built_is_refused() {
             "spec.overhead: Forbidden: it comes with runtime classes",
         ),
         (
-            "/spec/resources",
-            json!({"limits": {"cpu": 1}}),
-            "spec.resources.limits: Not supported yet: write resources for each container",
-        ),
-        (
             "/spec/nodeSelector",
             json!({"disk": "ssd"}),
             "spec.nodeSelector[disk]: Not supported yet: only kubernetes.io/os, kubernetes.io/arch and kubernetes.io/hostname are known without an API server",

@@ -110,6 +110,7 @@ pub(crate) fn join(
             image_collection: None,
             eviction: None,
             shutdown: None,
+            node_cgroups: None,
             net: Arc::new(NoNet),
             intents: IntentBoard::new(disk.intents.path().to_owned()),
             cluster: Arc::clone(&gate) as _,

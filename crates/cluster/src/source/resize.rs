@@ -43,6 +43,10 @@ pub(super) fn hold(pod: &mut Value, known: Option<&Value>) -> Option<String> {
             }
         }
     }
+    // Nothing on the node but its copy of the pod says what the pod has itself.
+    if let (Some(known), Some(spec)) = (known, pod.get_mut("spec")) {
+        differs |= replace(spec, of_specification(&known["spec"]));
+    }
     differs.then(|| format!("Pod resize Infeasible: {wanted}"))
 }
 
@@ -90,8 +94,9 @@ fn items(list: &Value) -> &[Value] {
     list.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn of_specification(container: &Value) -> [Value; 2] {
-    KINDS.map(|kind| container["resources"][kind].clone())
+/// Of a container, or of a whole pod.
+fn of_specification(owner: &Value) -> [Value; 2] {
+    KINDS.map(|kind| owner["resources"][kind].clone())
 }
 
 /// `None` where the runtime has not made the container.
@@ -101,17 +106,17 @@ fn of_status(status: &Value) -> Option<[Value; 2]> {
     Some([limits, status["allocatedResources"].clone()])
 }
 
-fn replace(container: &mut Value, allocated: [Value; 2]) -> bool {
+fn replace(owner: &mut Value, allocated: [Value; 2]) -> bool {
     let mut differs = false;
     for (kind, allocated) in KINDS.into_iter().zip(allocated) {
-        if same(&container["resources"][kind], &allocated) {
+        if same(&owner["resources"][kind], &allocated) {
             continue;
         }
         differs = true;
-        if !container["resources"].is_object() {
-            container["resources"] = json!({});
+        if !owner["resources"].is_object() {
+            owner["resources"] = json!({});
         }
-        container["resources"][kind] = allocated;
+        owner["resources"][kind] = allocated;
     }
     differs
 }
@@ -199,5 +204,17 @@ mod tests {
         );
         assert!(hold(&mut resized, Some(&known)).is_some());
         assert_eq!(resized["spec"]["containers"][0]["resources"], small);
+    }
+
+    #[test]
+    fn a_pod_keeps_what_it_has_itself() {
+        let with = |own: &Value| json!({"spec": {"resources": own, "containers": [{"name": "a"}]}});
+        let small = json!({"limits": {"cpu": "1"}, "requests": {"cpu": "1"}});
+        let known = with(&small);
+        let mut same = with(&json!({"limits": {"cpu": "1000m"}, "requests": {"cpu": "1"}}));
+        assert_eq!(hold(&mut same, Some(&known)), None);
+        let mut resized = with(&json!({"limits": {"cpu": "2"}, "requests": {"cpu": "1"}}));
+        assert!(hold(&mut resized, Some(&known)).is_some());
+        assert_eq!(resized["spec"]["resources"], small);
     }
 }

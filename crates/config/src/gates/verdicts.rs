@@ -33,7 +33,7 @@ const OTHER: &[(&str, ParityVerdict, &str)] = &[
     (
         "InPlacePodLevelResourcesVerticalScaling",
         NotYet,
-        "pods with pod-level resources are rejected with the field's name",
+        "a resize gets the condition PodResizePending with the reason Infeasible",
     ),
     (
         "InPlacePodVerticalScaling",
@@ -72,11 +72,7 @@ const OTHER: &[(&str, ParityVerdict, &str)] = &[
         Better,
         "a pod is inspected individually when its containers change; see pleg.md",
     ),
-    (
-        "PodLevelResources",
-        NotYet,
-        "pods with pod-level resources are rejected with the field's name",
-    ),
+    ("PodLevelResources", Same, ""),
     (
         "PreventStaticPodAPIReferences",
         Better,

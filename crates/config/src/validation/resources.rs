@@ -123,7 +123,7 @@ fn enforcement(check: &Check<'_>) -> CheckResult {
         if !seen.insert(value.as_str()) {
             return violation([item.as_str()], format!("{value:?} is given twice"));
         }
-        let (owner, cgroup_field, cgroup) = match value.as_str() {
+        let (owner, reserved, cgroup_field, cgroup) = match value.as_str() {
             "none" if config.enforce_node_allocatable.len() > 1 => {
                 return violation(
                     [item.as_str()],
@@ -131,20 +131,26 @@ fn enforcement(check: &Check<'_>) -> CheckResult {
                 );
             }
             "none" => continue,
-            "pods" => ("", "", "/"),
+            "pods" => ("", None, "", "/"),
             name if name.starts_with("system") => (
                 "system",
+                Some(&config.system_reserved),
                 "systemReservedCgroup",
                 config.system_reserved_cgroup.as_str(),
             ),
             _ => (
                 "kube",
+                Some(&config.kube_reserved),
                 "kubeReservedCgroup",
                 config.kube_reserved_cgroup.as_str(),
             ),
         };
         if cgroup.is_empty() {
             return violation([item.as_str()], format!("{value:?} needs {cgroup_field}"));
+        }
+        if reserved.is_some_and(BTreeMap::is_empty) {
+            let message = format!("{value:?} needs {owner}Reserved");
+            return violation([item.as_str()], message);
         }
         if !owner.is_empty() && seen.iter().filter(|name| name.starts_with(owner)).count() > 1 {
             let message = format!(

@@ -61,6 +61,8 @@ fn values() -> CgroupValues {
             period_us: 100_000,
         }),
         memory_limit: Some(1 << 20),
+        memory_min: None,
+        memory_low: None,
         pids_limit: Some(100),
         hugepages: vec![HugepageLimit {
             page_size: 2 << 20,
@@ -110,6 +112,61 @@ fn controllers_mounted_together_or_twice_are_one_hierarchy() {
     assert_eq!(dir("cpuacct"), dir("cpu"));
     assert_eq!(dir("name=systemd"), Some(root.path().join("systemd/a")));
     assert_eq!(dir("memory"), None);
+}
+
+#[test]
+fn memory_is_protected_with_version_2_only() {
+    let protected = CgroupValues {
+        memory_min: Some(4096),
+        memory_low: Some(8192),
+        ..CgroupValues::default()
+    };
+    let root = temp();
+    put(root.path(), &[("a/memory.min", "0"), ("a/memory.low", "0")]);
+    v2(root.path()).write(&path("/a"), &protected).unwrap();
+    assert_eq!(get(root.path(), "a/memory.min"), "4096");
+    assert_eq!(get(root.path(), "a/memory.low"), "8192");
+    let root = temp();
+    put(root.path(), &[("memory/a/tasks", "")]);
+    let fs = v1(root.path(), &[("memory", "memory")]);
+    fs.write(&path("/a"), &protected).unwrap();
+}
+
+#[test]
+fn a_missing_directory_is_named_if_a_controller_needs_it() {
+    let root = temp();
+    put(
+        root.path(),
+        &[("cpu/system/tasks", ""), ("memory/tasks", "")],
+    );
+    let mounted = v1(root.path(), &[("cpu", "cpu"), ("memory", "memory")]);
+    let missing = |name: &str, controllers: &[&str]| mounted.missing(&path(name), controllers);
+    assert_eq!(missing("/system", &["cpu"]), None);
+    assert_eq!(
+        missing("/system", &["cpu", "memory"]),
+        Some(root.path().join("memory/system"))
+    );
+    // One that is not mounted needs no directory.
+    assert_eq!(missing("/system", &["pids"]), None);
+    assert_eq!(missing("/system", &[]), None);
+    assert!(missing("/other", &[]).is_some());
+    assert!(mounted.has_controller("memory") && !mounted.has_controller("pids"));
+
+    let root = temp();
+    put(
+        root.path(),
+        &[
+            ("cgroup.controllers", "cpu memory pids\n"),
+            ("system/cgroup.procs", ""),
+        ],
+    );
+    let mounted = v2(root.path());
+    assert_eq!(mounted.missing(&path("/system"), &["cpu", "memory"]), None);
+    assert_eq!(
+        mounted.missing(&path("/other"), &["cpu"]),
+        Some(root.path().join("other"))
+    );
+    assert!(mounted.has_controller("pids") && !mounted.has_controller("hugetlb"));
 }
 
 #[test]

@@ -131,6 +131,14 @@ impl<'a> Writer<'a> {
             };
             self.write("memory", file, &bytes.to_string());
         }
+        for (file, bytes) in [
+            ("memory.min", values.memory_min),
+            ("memory.low", values.memory_low),
+        ] {
+            if let Some(bytes) = bytes.filter(|_| v2) {
+                self.write("memory", file, &bytes.to_string());
+            }
+        }
         if let Some(pids) = values.pids_limit {
             self.write("pids", "pids.max", &pids.to_string());
         }

@@ -73,6 +73,14 @@ pub(super) fn of_values(values: &CgroupValues, layout: CgroupLayout) -> Properti
         };
         properties.positive(memory_max(v2), limit);
     }
+    for (name, bytes) in [
+        ("MemoryMin", values.memory_min),
+        ("MemoryLow", values.memory_low),
+    ] {
+        if let Some(bytes) = bytes.filter(|_| v2) {
+            properties.number(name, bytes);
+        }
+    }
     if let Some(limit) = values.pids_limit {
         properties.positive("TasksMax", limit);
     }

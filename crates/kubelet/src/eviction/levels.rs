@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use rubelet_cgroup_plan::CgroupPath;
 use rubelet_host::{
     CgroupFs,
     usage::{self, FileSystemUsage, Usage},
@@ -50,6 +51,8 @@ pub struct MachineLevels {
     pub root: PathBuf,
     /// Its cgroups.
     pub cgroups: CgroupFs,
+    /// The cgroups that may be that of all pods.
+    pub kubepods: Vec<CgroupPath>,
 }
 
 impl MachineLevels {
@@ -62,6 +65,19 @@ impl MachineLevels {
         }
         Some(level)
     }
+
+    /// What the limit of the cgroup of all pods leaves of their memory; `None` without a limit.
+    fn allocatable_memory(&self) -> Option<ResourceLevel> {
+        let mut stats = self
+            .kubepods
+            .iter()
+            .filter_map(|path| self.cgroups.stats(path).ok());
+        let memory = stats.next()?.memory?;
+        Some(ResourceLevel {
+            available: memory.available()?,
+            capacity: memory.limit?,
+        })
+    }
 }
 
 impl LevelSource for MachineLevels {
@@ -69,6 +85,7 @@ impl LevelSource for MachineLevels {
         let root = Path::new("/");
         ResourceLevels {
             memory: self.memory(),
+            allocatable_memory: self.allocatable_memory(),
             pids: usage::pids(root).ok().map(level),
             ..ResourceLevels::default()
         }

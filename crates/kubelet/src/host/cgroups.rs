@@ -1,6 +1,7 @@
 //! The cgroups of pods and of the QoS tiers above them. Functions that change cgroups block; with the
 //! systemd driver until systemd answers.
 
+mod node;
 mod slices;
 
 use std::{
@@ -15,16 +16,17 @@ use parking_lot::Mutex;
 use rubelet_api::{pod::Pod, resources::QosClass};
 use rubelet_base::{ContainerId, ErrorChain, PodUid};
 use rubelet_cgroup_plan::{CgroupDriver, CgroupPath, CgroupValues};
-use rubelet_host::{CgroupFs, CgroupRemoval};
+use rubelet_host::{CgroupFs, CgroupRemoval, systemd::SystemdError};
 use rubelet_node_plan::{
-    CgroupRoot, CgroupTree, KubepodsAmounts, PodSettings, eviction::PodUsage, kubepods_values,
-    lifted_limits, pod_values, tier_values,
+    CgroupRoot, CgroupTree, KubepodsAmounts, PodSettings, TierSettings, eviction::PodUsage,
+    lifted_limits, memory_qos::QosRequests, node_allocatable::ReservedCgroup, pod_values,
+    tier_values,
 };
 use rubelet_node_state::host_error::HostError;
 use tracing::{info, warn};
 
-use self::slices::Slices;
 pub(super) use self::slices::{MachineSystemd, SliceService};
+use self::{node::NodeCgroupError, slices::Slices};
 use super::{HostSettings, micros};
 
 const REASON: &str = rubelet_base::event_reason::FAILED_POD_CONTAINER;
@@ -52,7 +54,12 @@ pub(super) struct PodCgroups {
     cgroupfs: CgroupTree,
     systemd: CgroupTree,
     kubepods: KubepodsAmounts,
+    /// Cgroups of others that are limited to their reservations.
+    reserved: Vec<ReservedCgroup>,
     pod_settings: PodSettings,
+    /// `qosReserved` of memory, in percent.
+    memory_reserved: Option<u8>,
+    unreserved_memory: u64,
     /// Pods whose requests determine the shares of their tier.
     pods: Mutex<BTreeMap<PodUid, Arc<Pod>>>,
     /// Pods whose cgroup was still in use at the last attempt to remove it.
@@ -89,21 +96,17 @@ impl PodCgroups {
             default_driver: settings.cgroup_driver,
             cgroupfs: tree(CgroupDriver::Cgroupfs)?,
             systemd: tree(CgroupDriver::Systemd)?,
-            kubepods: KubepodsAmounts {
-                cpu: settings.machine.cpus.saturating_mul(1000),
-                memory: settings.machine.memory,
-                pids: None,
-                hugepages: hugepages
-                    .iter()
-                    .map(|pool| (pool.page_size, pool.page_size.saturating_mul(pool.pages)))
-                    .collect(),
-            },
+            kubepods: settings.kubepods.clone(),
+            reserved: settings.reserved_cgroups.clone(),
             pod_settings: PodSettings {
                 cpu_cfs_quota: settings.cpu_cfs_quota,
                 cpu_cfs_quota_period_us: micros(settings.cpu_cfs_quota_period),
                 pod_pids_limit: settings.pod_pids_limit,
                 page_sizes: hugepages.iter().map(|pool| pool.page_size).collect(),
+                memory_qos: settings.memory_qos,
             },
+            memory_reserved: settings.memory_reserved,
+            unreserved_memory: settings.unreserved_memory,
             pods: Mutex::default(),
             in_use: Mutex::default(),
             slices: Slices::new(systemd, settings.cgroups.layout()),
@@ -154,10 +157,13 @@ impl PodCgroups {
         let path = tree
             .pod(pod.spec.qos, &pod.uid)
             .map_err(|error| ensure_error(&error))?;
-        let node = kubepods_values(&self.kubepods, &self.pod_settings.page_sizes);
-        self.ensure_slice(driver, tree.kubepods(), "Kubernetes pods", &node)?;
-        self.create(tree.kubepods())?;
-        self.write(tree.kubepods(), &node);
+        match self.ensure_kubepods(driver) {
+            // Pods still run: the task of node allocatable retries, and records an event.
+            Err(error @ NodeCgroupError::Values(_)) => {
+                info!(cgroup = tree.kubepods().as_str(), error = %ErrorChain(&error), "Failed to set values of a cgroup");
+            }
+            ensured => ensured.map_err(|error| ensure_error(&error))?,
+        }
         self.ensure_tiers(driver)?;
 
         let values = supported(driver, pod_values(pod, &self.pod_settings));
@@ -189,7 +195,7 @@ impl PodCgroups {
         for tier in self.tiers(driver) {
             self.ensure_slice(driver, &tier.path, tier.description, &tier.values)?;
             self.create(&tier.path)?;
-            self.write(&tier.path, &tier.values);
+            self.write_tier(&tier);
             known.insert(tier.path, tier.values);
         }
         Ok(())
@@ -202,6 +208,13 @@ impl PodCgroups {
         self.tiers_due.store(false, Ordering::SeqCst);
         let mut known = self.tiers.lock();
         for driver in [CgroupDriver::Cgroupfs, CgroupDriver::Systemd] {
+            // Before the tiers, which have a part of the memory that is protected in it.
+            if self.pod_settings.memory_qos.is_some()
+                && known.contains_key(self.tree(driver).tier(QosClass::Burstable))
+                && let Err(error) = self.ensure_kubepods(driver)
+            {
+                info!(error = %ErrorChain(&error), "Failed to update the cgroup of all pods");
+            }
             for tier in self.tiers(driver) {
                 let Some(values) = known.get_mut(&tier.path) else {
                     continue;
@@ -212,7 +225,7 @@ impl PodCgroups {
                 }
                 match self.ensure_slice(driver, &tier.path, tier.description, &tier.values) {
                     Ok(()) => {
-                        self.write(&tier.path, &tier.values);
+                        self.write_tier(&tier);
                         *values = tier.values;
                     }
                     Err(error) => {
@@ -223,16 +236,51 @@ impl PodCgroups {
         }
     }
 
+    /// Writes the values of a tier. One that uses more memory than it may have is kept from growing
+    /// (kubelet: `retrySetMemoryReserve`).
+    fn write_tier(&self, tier: &Tier) {
+        let Err(error) = self.fs.write(&tier.path, &tier.values) else {
+            return;
+        };
+        info!(cgroup = tier.path.as_str(), error = %ErrorChain(&error), "Failed to set values of a cgroup");
+        let usage = || Some(self.fs.stats(&tier.path).ok()?.memory?.usage);
+        if let (Some(limit), Some(usage)) = (tier.values.memory_limit, usage())
+            && usage > limit
+        {
+            let values = CgroupValues {
+                memory_limit: Some(usage),
+                ..CgroupValues::default()
+            };
+            self.write(&tier.path, &values);
+        }
+    }
+
+    /// The pods of the node.
+    fn tracked(&self) -> Vec<Arc<Pod>> {
+        self.pods.lock().values().cloned().collect()
+    }
+
+    fn tier_settings(&self) -> TierSettings<'_> {
+        TierSettings {
+            page_sizes: &self.pod_settings.page_sizes,
+            memory_qos: self.pod_settings.memory_qos,
+            memory_reserved: self.memory_reserved,
+            allocatable: self.unreserved_memory,
+        }
+    }
+
     /// The desired tiers for the current pods.
     fn tiers(&self, driver: CgroupDriver) -> Vec<Tier> {
         let tree = self.tree(driver);
-        let pods: Vec<Arc<Pod>> = self.pods.lock().values().cloned().collect();
+        let pods = self.tracked();
+        let requests = QosRequests::of(pods.iter().map(AsRef::as_ref));
+        let settings = self.tier_settings();
         let tier = |qos, description| {
             let pods = pods.iter().map(AsRef::as_ref);
             Some(Tier {
                 path: tree.tier(qos).clone(),
                 description,
-                values: tier_values(qos, pods, &self.pod_settings.page_sizes)?,
+                values: tier_values(qos, pods, requests, &settings)?,
             })
         };
         [
@@ -254,12 +302,23 @@ impl PodCgroups {
         description: &str,
         values: &CgroupValues,
     ) -> Result<(), HostError> {
+        let started = self.start_slice(driver, path, description, values);
+        started.map_err(|error| ensure_error(&error))
+    }
+
+    /// See [`Self::ensure_slice`].
+    fn start_slice(
+        &self,
+        driver: CgroupDriver,
+        path: &CgroupPath,
+        description: &str,
+        values: &CgroupValues,
+    ) -> Result<(), SystemdError> {
         if driver != CgroupDriver::Systemd {
             return Ok(());
         }
         let exists = self.fs.exists(path);
-        let ensured = self.slices.ensure(path, exists, description, values);
-        ensured.map_err(|error| ensure_error(&error))
+        self.slices.ensure(path, exists, description, values)
     }
 
     /// Removes the pod's cgroups in other tiers, which it may have left by an edit.

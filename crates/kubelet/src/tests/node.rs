@@ -52,6 +52,7 @@ use crate::{
     image_collection::ImageCollectionSettings,
     log_rotation::LogRotationSettings,
     node_shutdown::ShutdownSettings,
+    node_allocatable::NodeCgroups,
     records::RecordWriter,
 };
 
@@ -101,6 +102,8 @@ pub(super) struct Node {
     pub(super) eviction: Option<EvictionSettings>,
     /// Settings of graceful shutdowns; off if `None`.
     pub(super) shutdown: Option<ShutdownSettings>,
+    /// The cgroups of the node; not limited if `None`.
+    pub(super) node_cgroups: Option<Arc<dyn NodeCgroups>>,
     agent: Option<Agent>,
     /// Events of all agents.
     recorder: Recorder,
@@ -175,6 +178,7 @@ impl Node {
             image_collection: None,
             eviction: None,
             shutdown: None,
+            node_cgroups: None,
             agent: None,
         }
     }
@@ -210,6 +214,7 @@ impl Node {
             image_collection: self.image_collection.clone(),
             eviction: self.eviction.clone(),
             shutdown: self.shutdown.clone(),
+            node_cgroups: self.node_cgroups.clone(),
             net: Arc::clone(&self.net) as _,
             intents: IntentBoard::new(self.intents.path().to_owned()),
             cluster: Arc::clone(&self.cluster) as _,
@@ -247,6 +252,15 @@ impl Node {
 
     pub(super) fn agent(&self) -> &Agent {
         self.agent.as_ref().expect("an agent was started")
+    }
+
+    /// Resolves with a message when the agent must stop.
+    pub(super) async fn failed(&mut self) -> String {
+        self.agent
+            .as_mut()
+            .expect("an agent was started")
+            .failed()
+            .await
     }
 
     pub(super) fn recorder(&self) -> &Recorder {

@@ -20,18 +20,26 @@ pub struct PodRequests {
 }
 
 /// Adds up a pod's requests: containers and sidecars together, or an init container with the
-/// sidecars before it if that is more; plus the pod overhead.
+/// sidecars before it if that is more; or what the pod requests itself; plus the pod overhead.
 #[must_use]
 pub fn pod_requests(pod: &Pod) -> PodRequests {
     let spec = &pod.spec;
-    let sum = |take: &dyn Fn(&ResourceAmounts) -> u64| {
-        effective(spec, |container| take(&container.resources.requests))
-            .saturating_add(take(&spec.overhead))
+    let own = spec.resources.as_ref().map(|own| &own.requests);
+    // Of what the pod requests itself, its containers use a part.
+    let sum = |take: &dyn Fn(&ResourceAmounts) -> Option<u64>| {
+        let containers = || {
+            effective(spec, |container| {
+                take(&container.resources.requests).unwrap_or(0)
+            })
+        };
+        let requested = own.and_then(take).unwrap_or_else(containers);
+        requested.saturating_add(take(&spec.overhead).unwrap_or(0))
     };
     let mut scalars = BTreeMap::new();
     for amounts in spec
         .all_containers()
         .map(|container| &container.resources.requests)
+        .chain(own)
         .chain([&spec.overhead])
     {
         for (size, _) in &amounts.hugepages {
@@ -46,14 +54,14 @@ pub fn pod_requests(pod: &Pod) -> PodRequests {
         }
     }
     PodRequests {
-        cpu: sum(&|amounts| amounts.cpu.unwrap_or(0)),
-        memory: sum(&|amounts| amounts.memory.unwrap_or(0)),
-        ephemeral_storage: sum(&|amounts| amounts.ephemeral_storage.unwrap_or(0)),
+        cpu: sum(&|amounts| amounts.cpu),
+        memory: sum(&|amounts| amounts.memory),
+        ephemeral_storage: sum(&|amounts| amounts.ephemeral_storage),
         scalars,
     }
 }
 
-fn of<K: PartialEq>(list: &[(K, u64)], key: &K) -> u64 {
+fn of<K: PartialEq>(list: &[(K, u64)], key: &K) -> Option<u64> {
     let found = list.iter().find(|(known, _)| known == key);
-    found.map_or(0, |(_, amount)| *amount)
+    found.map(|(_, amount)| *amount)
 }

@@ -1,6 +1,9 @@
 //! Tests of `container_resources`.
 
-use rubelet_api::{pod::PodSource, resources::ResourceAmounts};
+use rubelet_api::{
+    pod::PodSource,
+    resources::{ResourceAmounts, Resources},
+};
 
 use super::*;
 use crate::test_pods::{amounts, container, pod};
@@ -18,6 +21,7 @@ fn settings(cgroup_layout: CgroupLayout) -> ContainerSettings {
         swap_controller: true,
         swap_behavior: SwapBehavior::NoSwap,
         page_sizes: vec![2 << 20, GIB],
+        memory_qos: None,
     }
 }
 
@@ -110,4 +114,28 @@ fn huge_pages_are_limited_to_what_is_asked_for() {
         limits.hugepages,
         [("2MB".into(), 8 << 20), ("1GB".into(), 0)]
     );
+}
+
+#[test]
+fn a_container_without_a_limit_has_that_of_its_pod() {
+    let mut pod = burstable(ResourceAmounts::default(), ResourceAmounts::default());
+    let own = ResourceAmounts {
+        hugepages: vec![(2 << 20, 4 << 20)],
+        ..amounts(500, 2 * GIB)
+    };
+    pod.spec.resources = Some(Resources {
+        requests: own.clone(),
+        limits: own,
+    });
+    let of_pod = limits(&pod, &settings(CgroupLayout::V2));
+    assert_eq!((of_pod.cpu_shares, of_pod.cpu_quota), (512, 50_000));
+    assert_eq!(of_pod.memory_limit, 2 * GIB);
+    assert_eq!(
+        of_pod.hugepages,
+        [("2MB".into(), 4 << 20), ("1GB".into(), 0)]
+    );
+    pod.spec.containers = vec![container("a", amounts(100, 1), amounts(200, GIB))];
+    let own = limits(&pod, &settings(CgroupLayout::V2));
+    assert_eq!((own.cpu_shares, own.cpu_quota), (102, 20_000));
+    assert_eq!(own.memory_limit, GIB);
 }

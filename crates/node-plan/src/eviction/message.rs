@@ -40,6 +40,16 @@ pub(crate) fn eviction_texts(
     let Some(usage) = usage else {
         return (message, Vec::new());
     };
+    let mut annotations = Vec::new();
+    if let Some(request) = own_memory_request(resource, pod) {
+        let (used, pod_name) = (amount::bytes(usage.memory), &pod.name.name);
+        message += &format!(
+            "Pod {pod_name} was using {used}, request is {}, has larger consumption of {name}. ",
+            amount::bytes(request)
+        );
+        annotations.push(("offending_pod", pod_name.to_string()));
+        annotations.push(("offending_pod_usage", used.to_string()));
+    }
     let offenders: Vec<Offender<'_>> = usage
         .containers
         .iter()
@@ -59,15 +69,23 @@ pub(crate) fn eviction_texts(
     let list = |text: fn(&Offender<'_>) -> String| -> String {
         offenders.iter().map(text).collect::<Vec<_>>().join(",")
     };
-    let annotations = vec![
+    annotations.extend([
         ("offending_containers", list(|one| one.name.to_owned())),
         (
             "offending_containers_usage",
             list(|one| one.usage.to_string()),
         ),
         ("starved_resource", name.to_owned()),
-    ];
+    ]);
     (message, annotations)
+}
+
+/// What the pod requests by its own resources.
+fn own_memory_request(resource: StarvedResource, pod: &Pod) -> Option<u64> {
+    let own = pod.spec.resources.as_ref()?;
+    own.requests
+        .memory
+        .filter(|_| resource == StarvedResource::Memory)
 }
 
 /// Ephemeral containers have no requests, so they are not named.

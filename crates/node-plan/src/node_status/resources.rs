@@ -8,7 +8,7 @@ use rubelet_api::{
 };
 
 use super::{NodeFacts, NodeSettings, amount, hard_thresholds::HardThresholds, object::Texts};
-use crate::eviction::EvictionSignal;
+use crate::{cpu_list::CpuList, eviction::EvictionSignal};
 
 const CPU: &str = "cpu";
 const MEMORY: &str = "memory";
@@ -86,21 +86,12 @@ impl Reserved {
             *kind = kind.saturating_add(value);
         }
         if !reserved_cpus.is_empty() {
-            sum.cpu = count(reserved_cpus).saturating_mul(1000);
+            // The configuration is validated: it is a list.
+            let cpus = CpuList::parse(reserved_cpus).unwrap_or_default();
+            sum.cpu = cpus.count().saturating_mul(1000);
         }
         Ok(sum)
     }
-}
-
-/// The number of CPUs in a list like `0-3,6`.
-fn count(list: &str) -> u64 {
-    list.split(',')
-        .filter_map(|part| {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-            last.checked_sub(first)?.checked_add(1)
-        })
-        .sum()
 }
 
 /// The capacity of the node.

@@ -1,5 +1,7 @@
 //! Tests of `pod_resources`.
 
+use rubelet_api::pod::RestartPolicy;
+
 use super::*;
 use crate::test_pods::{amounts, container, pod};
 
@@ -104,4 +106,32 @@ fn a_memory_volume_is_bounded_by_the_pod_and_by_the_node() {
     pod.spec.containers = vec![container("a", amounts(1, GIB), amounts(1, GIB))];
     assert_eq!(memory_volume_bound(&pod, 8 * GIB), GIB);
     assert_eq!(memory_volume_bound(&pod, GIB / 2), GIB / 2);
+}
+
+#[test]
+fn what_the_pod_has_itself_counts_instead_of_its_containers() {
+    let mut pod = pod();
+    pod.spec.containers = vec![
+        container("a", amounts(100, 10), amounts(200, 20)),
+        container("b", Default::default(), Default::default()),
+    ];
+    pod.spec.overhead = amounts(5, 7);
+    pod.spec.resources = Some(Resources {
+        requests: ResourceAmounts {
+            hugepages: vec![(2 << 20, 4 << 20)],
+            ..amounts(300, 40)
+        },
+        limits: ResourceAmounts {
+            cpu: Some(400),
+            ..ResourceAmounts::default()
+        },
+    });
+    let totals = totals(&pod);
+    assert_eq!((totals.cpu_request, totals.memory_request), (305, 47));
+    assert_eq!(totals.cpu_limit, Some(405));
+    assert_eq!(totals.memory_limit, None, "neither the pod nor b has one");
+    assert_eq!(totals.hugepages, BTreeMap::from([(2 << 20, 4 << 20)]));
+    let requests = crate::admission::pod_requests(&pod);
+    assert_eq!((requests.cpu, requests.memory), (305, 47));
+    assert_eq!(requests.scalars["hugepages-2Mi"], 4 << 20);
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::test_pods::{amounts, container, pod};
-use rubelet_api::resources::ResourceAmounts;
+use rubelet_api::resources::{ResourceAmounts, Resources};
 
 const MIB: u64 = 1 << 20;
 
@@ -12,8 +12,16 @@ fn settings() -> PodSettings {
         cpu_cfs_quota_period_us: 100_000,
         pod_pids_limit: None,
         page_sizes: vec![2 * MIB],
+        memory_qos: None,
     }
 }
+
+const TIERS: TierSettings<'static> = TierSettings {
+    page_sizes: &[2 * MIB],
+    memory_qos: None,
+    memory_reserved: None,
+    allocatable: 1000 * MIB,
+};
 
 fn pod_of(qos: QosClass, requests: ResourceAmounts, limits: ResourceAmounts) -> Pod {
     let mut pod = pod();
@@ -131,7 +139,7 @@ fn tiers_follow_their_pods() {
         pod_of(QosClass::Guaranteed, amounts(4000, MIB), amounts(4000, MIB)),
     ];
     let shares = |qos| {
-        let values = tier_values(qos, &pods, &[2 * MIB])?;
+        let values = tier_values(qos, &pods, QosRequests::of(&pods), &TIERS)?;
         assert_eq!(values.hugepages[0].limit, HugepageLimit::UNBOUNDED);
         values.cpu.map(|cpu| cpu.shares)
     };
@@ -147,8 +155,89 @@ fn kubepods_has_the_whole_node() {
         memory: 1 << 30,
         ..Default::default()
     };
-    let values = kubepods_values(&amounts, &[2 * MIB]);
+    let values = kubepods_values(&amounts, QosRequests::default(), &TIERS);
     assert_eq!(values.cpu.map(|cpu| cpu.shares), Some(2048));
     assert_eq!(values.memory_limit, Some(1 << 30));
     assert_eq!(values.hugepages[0].limit, 0);
+}
+
+#[test]
+fn a_pods_own_limits_are_those_of_its_cgroup() {
+    let mut pod = pod_of(
+        QosClass::Guaranteed,
+        ResourceAmounts::default(),
+        ResourceAmounts::default(),
+    );
+    pod.spec.resources = Some(Resources {
+        requests: amounts(500, 64 * MIB),
+        limits: amounts(500, 64 * MIB),
+    });
+    let values = pod_values(&pod, &settings());
+    assert_eq!(values.cpu.map(|cpu| cpu.shares), Some(512));
+    let quota = values.cpu_quota.and_then(|quota| quota.quota_us);
+    assert_eq!(quota, Some(50_000));
+    assert_eq!(values.memory_limit, Some(64 * MIB));
+}
+
+#[test]
+fn lower_classes_do_not_have_what_higher_ones_request() {
+    let both = |qos, memory| pod_of(qos, amounts(1, memory), amounts(1, memory));
+    let pods = [
+        both(QosClass::Guaranteed, 100 * MIB),
+        both(QosClass::Burstable, 200 * MIB),
+    ];
+    for (percent, burstable, best_effort) in [
+        (None, None, None),
+        (Some(50), Some(950 * MIB), Some(850 * MIB)),
+        (Some(100), Some(900 * MIB), Some(700 * MIB)),
+    ] {
+        let settings = TierSettings {
+            memory_reserved: percent,
+            ..TIERS
+        };
+        let limit = |qos| tier_values(qos, &pods, QosRequests::of(&pods), &settings)?.memory_limit;
+        assert_eq!(limit(QosClass::Burstable), burstable, "{percent:?}");
+        assert_eq!(limit(QosClass::BestEffort), best_effort, "{percent:?}");
+    }
+}
+
+#[test]
+fn protected_memory_is_in_each_cgroup_above_a_container() {
+    let memory_qos = Some(MemoryQos {
+        throttling_factor: 0.9,
+        protects: true,
+        allocatable: 1000 * MIB,
+        page_size: 4096,
+    });
+    let pods = [
+        pod_of(
+            QosClass::Guaranteed,
+            amounts(1, 100 * MIB),
+            amounts(1, 100 * MIB),
+        ),
+        pod_of(
+            QosClass::Burstable,
+            amounts(1, 200 * MIB),
+            ResourceAmounts::default(),
+        ),
+    ];
+    let tiers = TierSettings {
+        memory_qos,
+        ..TIERS
+    };
+    let requests = QosRequests::of(&pods);
+    let node = kubepods_values(&KubepodsAmounts::default(), requests, &tiers);
+    assert_eq!((node.memory_min, node.memory_low), (Some(300 * MIB), None));
+    let tier = tier_values(QosClass::Burstable, &pods, requests, &tiers).unwrap();
+    assert_eq!((tier.memory_min, tier.memory_low), (None, Some(200 * MIB)));
+    let settings = PodSettings {
+        memory_qos,
+        ..settings()
+    };
+    let of = |pod| {
+        let values = pod_values(pod, &settings);
+        (values.memory_min, values.memory_low)
+    };
+    assert_eq!(of(&pods[0]), (Some(100 * MIB), Some(0)));
+    assert_eq!(of(&pods[1]), (Some(0), Some(200 * MIB)));
 }

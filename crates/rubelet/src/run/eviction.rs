@@ -12,6 +12,8 @@ use rubelet_kubelet::{
 };
 use rubelet_node_plan::eviction::{EvictionPolicy, EvictionTexts};
 
+use super::allocatable;
+
 /// The settings; `None` if there is no threshold. `root` is `--root-dir`.
 ///
 /// # Errors
@@ -27,8 +29,7 @@ pub(super) fn settings(
         soft: &config.eviction_soft,
         soft_grace: &config.eviction_soft_grace_period,
         min_reclaim: &config.eviction_minimum_reclaim,
-        // The cgroup of all pods has the limit of the whole machine.
-        enforces_pods: false,
+        enforces_pods: allocatable::enforces_pods(config),
     };
     let seconds = u64::try_from(config.eviction_max_pod_grace_period).unwrap_or(0);
     let policy = EvictionPolicy::parse(
@@ -40,6 +41,7 @@ pub(super) fn settings(
     let levels = MachineLevels {
         root: root.to_owned(),
         cgroups: cgroups.clone(),
+        kubepods: host.kubepods(),
     };
     Ok((!policy.thresholds.is_empty()).then(|| EvictionSettings {
         policy,

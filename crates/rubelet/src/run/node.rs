@@ -6,6 +6,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context as _, bail};
 use rubelet_api::parse::is_node_name;
+use rubelet_cgroup_plan::CgroupPath;
 use rubelet_config::{Flags, Resolved};
 use rubelet_host::{CgroupFs, Machine};
 use tracing::{info, warn};
@@ -70,6 +71,24 @@ pub(super) fn set_oom_score(score: i32) {
         }
         Err(error) => warn!(score, %error, "Cannot set the OOM score of the agent"),
     }
+}
+
+/// `kubeletCgroups`: moves the agent into that cgroup, which is created if it does not exist.
+///
+/// # Errors
+/// The name is not one of a cgroup, or the kernel refuses.
+pub(super) fn join_cgroup(name: &str, cgroups: &CgroupFs) -> anyhow::Result<()> {
+    if name.is_empty() {
+        return Ok(());
+    }
+    let path = CgroupPath::parse(name.trim_end_matches('/')).context("kubeletCgroups")?;
+    let joined = || -> anyhow::Result<()> {
+        let target = cgroups.create(&path)?;
+        target.add(i32::try_from(std::process::id())?)?;
+        Ok(())
+    };
+    joined()
+        .with_context(|| format!("kubeletCgroups: cannot move the agent into the cgroup {path}"))
 }
 
 /// Sets this process's limit of open files: `maxOpenFiles`, as a kubelet does at its start. Its

@@ -59,6 +59,7 @@ pub(super) async fn open(
     let node = Node::detect(flags, resolved)?;
     preflight::check(resolved, &node.cgroups)?;
     super::node::set_oom_score(resolved.config.oom_score_adj);
+    super::node::join_cgroup(&resolved.config.kubelet_cgroups, &node.cgroups)?;
     info!(
         node = %node.name,
         version = crate::build_info::VERSION,

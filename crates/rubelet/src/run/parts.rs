@@ -72,7 +72,7 @@ pub(super) fn host(
     let config = &resolved.config;
     let disk = rubelet_host::usage::file_system(Path::new(flags.root_dir()));
     let disk = disk.ok().map(|disk| disk.bytes.capacity);
-    let allocatable = allocatable::allocatable(config, &node.machine, disk)?;
+    let limits = allocatable::node_limits(resolved, node, disk)?;
     let host = LocalHost::new(HostSettings {
         root: flags.root_dir().into(),
         pod_logs: config.pod_logs_dir.clone().into(),
@@ -80,7 +80,12 @@ pub(super) fn host(
         node_name: Arc::clone(&node.name),
         node_ips: node.ips.subscribe(),
         machine: node.machine.clone(),
-        allocatable,
+        allocatable: limits.allocatable,
+        unreserved_memory: limits.unreserved_memory,
+        memory_qos: limits.memory_qos,
+        memory_reserved: limits.memory_reserved,
+        kubepods: limits.kubepods,
+        reserved_cgroups: limits.reserved_cgroups,
         cgroups: node.cgroups.clone(),
         cgroup_root: config.cgroup_root.clone(),
         cgroups_per_qos: config.cgroups_per_qos,
@@ -223,6 +228,8 @@ pub(super) fn agent(
         images: services.images,
         endpoint: services.endpoint,
         runtime_name,
+        // Without cgroups of their own, pods are not in one that could be limited.
+        node_cgroups: config.cgroups_per_qos.then(|| Arc::clone(&host) as _),
         host,
         clock: clock.clone(),
         records: RecordWriter::new(records_directory(root)),

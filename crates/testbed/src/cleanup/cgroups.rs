@@ -71,12 +71,16 @@ pub(crate) fn thaw(tag: &str) {
     }
 }
 
-/// Creates the top cgroup of instance `tag` in each hierarchy.
-pub(crate) fn create(tag: &str) -> Result<()> {
+/// Creates the top cgroup of an instance, or one below it, in each hierarchy. `path` is the tag, or
+/// begins with it.
+///
+/// # Errors
+/// When a directory can't be created.
+pub fn create(path: &str) -> Result<()> {
     for hierarchy in hierarchies()? {
-        let top = hierarchy.join(tag);
-        std::fs::create_dir_all(&top)
-            .with_context(|| format!("cannot create the cgroup {}", top.display()))?;
+        let directory = hierarchy.join(path);
+        std::fs::create_dir_all(&directory)
+            .with_context(|| format!("cannot create the cgroup {}", directory.display()))?;
     }
     Ok(())
 }

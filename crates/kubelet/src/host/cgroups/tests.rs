@@ -15,6 +15,8 @@ use rubelet_host::{
 use super::*;
 use crate::host::tests::{pod, settings};
 
+mod node;
+
 const BURSTABLE: &str = "requests: {cpu: 500m}";
 const GUARANTEED: &str = "limits: {cpu: 505m, memory: 64Mi}";
 
@@ -142,12 +144,20 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
+        Self::reserving(Vec::new())
+    }
+
+    /// A node that limits these cgroups to their reservations.
+    fn reserving(reserved_cgroups: Vec<ReservedCgroup>) -> Self {
         let root = tempfile::tempdir().unwrap();
         make(root.path(), "");
         let systemd = FakeSystemd::default();
         root.path().clone_into(&mut systemd.0.lock().root);
         let fs = CgroupFs::from_mounts(root.path(), true, &[]).unwrap();
-        let settings = settings(root.path(), fs);
+        let settings = HostSettings {
+            reserved_cgroups,
+            ..settings(root.path(), fs)
+        };
         let cgroups = PodCgroups::new(&settings, Box::new(systemd.clone())).unwrap();
         Self {
             root,

@@ -1,5 +1,7 @@
 //! The pod that goes.
 
+use rubelet_api::resources::Resources;
+
 use super::*;
 
 /// The name of the first pod to evict.
@@ -176,7 +178,10 @@ fn a_pod_that_terminates_already_is_waited_for() {
 
 /// Message, annotations and grace period of a pod that is evicted for a shortage.
 fn eviction(short: &Shortage, usage: Option<&PodUsage>) -> PodEviction {
-    let mut pod = api_pod("web", 0, 64 * MIB);
+    eviction_of(api_pod("web", 0, 64 * MIB), short, usage)
+}
+
+fn eviction_of(mut pod: Pod, short: &Shortage, usage: Option<&PodUsage>) -> PodEviction {
     pod.spec.init_containers = vec![container("init", Default::default(), Default::default())];
     let candidate = EvictionCandidate {
         pod: &pod,
@@ -281,4 +286,23 @@ fn a_hard_eviction_takes_a_second_and_a_soft_one_what_is_allowed() {
         let found = policy.pod_grace(&threshold, seconds(own));
         assert_eq!(found, seconds(expected), "{longest} {own}");
     }
+}
+
+#[test]
+fn the_message_names_what_the_pod_itself_requests() {
+    let mut pod = api_pod("web", 0, 0);
+    pod.spec.resources = Some(Resources {
+        requests: amounts(100, 64 * MIB),
+        ..Resources::default()
+    });
+    let usage = uses_memory(100 * MIB);
+    let memory = shortage("memory.available", "100Mi", 50 * MIB);
+    let evicted = eviction_of(pod, &memory, Some(&usage));
+    let expected = "Pod web was using 100Mi, request is 64Mi, has larger consumption of memory. ";
+    assert!(evicted.message.ends_with(expected), "{}", evicted.message);
+    let expected = [
+        ("offending_pod", "web".to_owned()),
+        ("offending_pod_usage", "100Mi".to_owned()),
+    ];
+    assert_eq!(evicted.annotations[..2], expected);
 }

@@ -1,0 +1,183 @@
+//! `enforceNodeAllocatable`: limits of the cgroup of all pods and of the system's, read back from
+//! cgroup version 1, and what they do.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use rubelet_testbed::agent::AgentBuilder;
+use rubelet_testbed::cleanup::cgroups;
+use rubelet_testbed::manifest::{pod, shell, waiting, with};
+use rubelet_testbed::status::{container, has_ended};
+use rubelet_testbed::{Agent, Node, TestRuntime, wait};
+use serde_json::{Value, json};
+
+const MI: u64 = 1 << 20;
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The machine's memory in bytes.
+fn memory() -> Result<u64> {
+    let info = std::fs::read_to_string("/proc/meminfo")?;
+    let total = info.lines().find_map(|line| {
+        let rest = line.strip_prefix("MemTotal:")?.trim();
+        rest.strip_suffix(" kB")?.parse::<u64>().ok()
+    });
+    Ok(total.context("the kernel tells the memory")? * 1024)
+}
+
+/// The most processes of the machine.
+fn pids() -> Result<u64> {
+    let limits = ["pid_max", "threads-max"].map(|name| -> Result<u64> {
+        let text = std::fs::read_to_string(format!("/proc/sys/kernel/{name}"))?;
+        Ok(text.trim().parse()?)
+    });
+    let [most, threads] = limits;
+    Ok(most?.min(threads?))
+}
+
+/// The file of a cgroup below the instance's own, in the hierarchy that has it.
+fn file(tag: &str, path: &str, name: &str) -> Result<PathBuf> {
+    let of_path = |found: &PathBuf| found.ends_with(format!("{tag}/{path}"));
+    let found = cgroups::of(tag)?.into_iter().filter(of_path);
+    let mut files = found.map(|directory| directory.join(name));
+    let file = files.find(|file| file.exists());
+    file.with_context(|| format!("no cgroup {path} has a file {name}"))
+}
+
+fn value(tag: &str, path: &str, name: &str) -> Result<String> {
+    let text = std::fs::read_to_string(file(tag, path, name)?)?;
+    Ok(text.trim().to_owned())
+}
+
+/// Events about the node with that reason.
+fn events(node: &Node, reason: &str) -> Result<Vec<String>> {
+    let list = node.agent().get_json("/api/v1/namespaces/default/events")?;
+    let events = list["items"].as_array().cloned().unwrap_or_default();
+    let about = events.iter().filter(|event| event["reason"] == reason);
+    Ok(about
+        .map(|event| event["message"].as_str().unwrap_or_default().to_owned())
+        .collect())
+}
+
+/// Limits the pods, and the cgroup `system` of the instance, to what is reserved.
+fn reserving(builder: AgentBuilder, reserved: &Value) -> AgentBuilder {
+    let name = format!("/{}/system", builder.scratch().tag());
+    builder
+        .config("systemReserved", reserved.clone())
+        .config("systemReservedCgroup", name)
+        .config("enforceNodeAllocatable", json!(["pods", "system-reserved"]))
+}
+
+#[test]
+fn pods_and_the_system_are_limited_to_their_parts() -> Result<()> {
+    let runtime = TestRuntime::start()?;
+    let tag = runtime.scratch().tag().to_owned();
+    let reserved = json!({ "cpu": "100m", "memory": "200Mi", "pid": "500" });
+    cgroups::create(&format!("{tag}/system"))?;
+    let node = Node::start_on(runtime, |builder| reserving(builder, &reserved))?;
+    let cpus = std::thread::available_parallelism()?.get() as u64;
+    let shares = ((cpus * 1000 - 100) * 1024 / 1000).to_string();
+    let limit = (memory()? - 200 * MI).to_string();
+    let pods = [
+        ("cpu.shares", shares),
+        ("memory.limit_in_bytes", limit.clone()),
+        ("pids.max", (pids()? - 500).to_string()),
+    ];
+    // Without any pod.
+    for (name, expected) in &pods {
+        assert_eq!(value(&tag, "kubepods", name)?, *expected, "{name}");
+    }
+    for (name, expected) in [
+        ("cpu.shares", "102".to_owned()),
+        ("memory.limit_in_bytes", (200 * MI).to_string()),
+        ("pids.max", "500".to_owned()),
+    ] {
+        assert_eq!(value(&tag, "system", name)?, expected, "{name}");
+    }
+    let mut told = events(&node, "NodeAllocatableEnforced")?;
+    told.sort_unstable();
+    assert_eq!(
+        told,
+        [
+            "Updated Node Allocatable limit across pods".to_owned(),
+            format!("Updated limits on system reserved cgroup /{tag}/system"),
+        ]
+    );
+
+    std::fs::write(
+        file(&tag, "kubepods", "memory.limit_in_bytes")?,
+        (512 * MI).to_string(),
+    )?;
+    node.apply(&pod("next", &json!({ "containers": [waiting("main")] })))?;
+    node.wait_ready("next")?;
+    assert_eq!(
+        value(&tag, "kubepods", "memory.limit_in_bytes")?,
+        limit,
+        "set again"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_node_without_the_system_cgroup_does_not_start() -> Result<()> {
+    let runtime = TestRuntime::start()?;
+    let mut agent = reserving(Agent::builder(&runtime), &json!({ "cpu": "100m" })).start()?;
+    let status = wait::until("the agent exits", TIMEOUT, || agent.exit_status())?;
+    assert_eq!(status.code(), Some(1));
+    let log = std::fs::read_to_string(agent.log_path())?;
+    let tag = runtime.scratch().tag();
+    let error = log.lines().find(|line| line.starts_with("error: "));
+    let error = error.with_context(|| log.clone())?;
+    assert!(
+        error.contains("must exist before the agent starts"),
+        "{error}"
+    );
+    assert!(
+        error.ends_with("correct systemReservedCgroup, or take \"system-reserved\" out of enforceNodeAllocatable"),
+        "{error}"
+    );
+    assert!(file(tag, "system", "tasks").is_err(), "it is not created");
+    Ok(())
+}
+
+#[test]
+fn pods_together_do_not_use_what_is_reserved() -> Result<()> {
+    // 128 MiB are left, of a machine that has more.
+    let reserved = json!({ "memory": format!("{}", memory()? - 128 * MI) });
+    let node = Node::start_with(|builder| {
+        builder
+            .config("systemReserved", reserved)
+            // Nothing is evicted: the limit alone is tested.
+            .config("evictionHard", json!({ "memory.available": "0%" }))
+    })?;
+    let tag = node.scratch().tag();
+    assert_eq!(
+        value(tag, "kubepods", "memory.limit_in_bytes")?,
+        (128 * MI).to_string()
+    );
+    // Holds the memory, until its reader ends.
+    let holds = |name: &str| shell(name, "dd if=/dev/zero bs=80M count=1 | sleep 3600");
+    let limits = json!({ "resources": { "limits": { "cpu": "100m", "memory": "100Mi" } } });
+    let guaranteed = with(holds("main"), &limits);
+    node.apply(&pod("guaranteed", &json!({ "containers": [guaranteed] })))?;
+    let seen = node.wait_ready("guaranteed")?;
+    let uid = seen["metadata"]["uid"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    wait::until("the pod has its memory", TIMEOUT, || {
+        let used: u64 =
+            value(tag, &format!("kubepods/pod{uid}"), "memory.usage_in_bytes")?.parse()?;
+        Ok((used > 80 * MI).then_some(()))
+    })?;
+    // Without a limit of its own.
+    let script = "exec dd if=/dev/zero of=/dev/null bs=80M count=1";
+    let greedy = json!({ "restartPolicy": "Never", "containers": [shell("main", script)] });
+    node.apply(&pod("greedy", &greedy))?;
+    let seen = node.wait("greedy", "was killed", has_ended)?;
+    let end = &container(&seen, "main")["state"]["terminated"];
+    assert_eq!(end["exitCode"], 137, "{end}");
+    let seen = node.pod("guaranteed")?.context("the pod")?;
+    assert_eq!(container(&seen, "main")["restartCount"], 0, "{seen:#}");
+    Ok(())
+}
