@@ -26,7 +26,7 @@ pub struct ResourceAmounts {
     pub memory: Option<Bytes>,
     /// `hugepages-SIZE`: page size and amount, in bytes, sorted.
     pub hugepages: Vec<(Bytes, Bytes)>,
-    /// `ephemeral-storage`. Counts for admission.
+    /// `ephemeral-storage`; fractions of a byte are rounded up.
     pub ephemeral_storage: Option<Bytes>,
     /// Extended resources such as `example.com/dongle`, in whole numbers, sorted. They count for
     /// admission.

@@ -151,10 +151,10 @@ section! {
         image_gc_high_threshold_percent: i32 = 85, "imageGCHighThresholdPercent", Counts, Works;
         /// Disk usage in percent down to which they are removed.
         image_gc_low_threshold_percent: i32 = 80, "imageGCLowThresholdPercent", Counts, Works;
-        /// Time between two measurements of the disk usage of volumes; a negative value means
-        /// never.
+        /// Shortest time between two measurements of the space that a volume uses, which are made when
+        /// `/stats/summary` is requested; a negative value means never.
         #[serde(with = "go_duration::or_never")]
-        volume_stats_agg_period: Option<Duration> = Some(seconds(60)), "volumeStatsAggPeriod", Unset, NotYet;
+        volume_stats_agg_period: Option<Duration> = Some(seconds(60)), "volumeStatsAggPeriod", Unset, Works;
         /// Cgroup into which the agent moves itself at its start, whatever the driver, such as
         /// `/rubelet-agent`. Empty: it stays where it is.
         kubelet_cgroups: String = String::new(), "kubeletCgroups", Unset, Works;
@@ -343,8 +343,9 @@ section! {
         register_node: bool = true, "registerNode", Counts, Cluster;
         /// Where OpenTelemetry spans are sent. Not given: nowhere.
         tracing: Option<Tracing> = None, "tracing", Counts, NotYet;
-        /// Whether ephemeral storage is accounted and limited.
-        local_storage_capacity_isolation: bool = true, "localStorageCapacityIsolation", Counts, Partly("it is accounted on a node of a cluster, and no pod is limited yet");
+        /// Whether ephemeral storage is accounted and limited: a pod of the API server that exceeds its
+        /// `limits.ephemeral-storage`, or the `sizeLimit` of an emptyDir on disk, is evicted.
+        local_storage_capacity_isolation: bool = true, "localStorageCapacityIsolation", Counts, Cluster;
         /// Endpoint of the container runtime. Empty: the embedded runtime, see `rubelet.runtime`.
         container_runtime_endpoint: String = String::new(), "containerRuntimeEndpoint", Unset, Works;
         /// Endpoint of the image service. Empty: that of the runtime.

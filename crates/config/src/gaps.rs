@@ -41,18 +41,6 @@ const fn never(_: &KubeletConfiguration) -> bool {
 /// All behaviours of the defaults that are missing.
 pub(crate) const GAPS: &[Gap] = &[
     gap(
-        "limits of local storage",
-        &["localStorageCapacityIsolation"],
-        &[],
-        |config| !config.local_storage_capacity_isolation,
-    ),
-    gap(
-        "volumes in /stats/summary and some metrics of /metrics",
-        &["volumeStatsAggPeriod"],
-        &[],
-        never,
-    ),
-    gap(
         "/debug, /checkpoint, /statusz and /flagz",
         &["enableProfilingHandler", "enableDebugFlagsHandler"],
         &["ComponentFlagz", "ComponentStatusz", "ContainerCheckpoint"],

@@ -49,6 +49,7 @@ pub mod frames;
 pub mod identity;
 pub mod init_process;
 pub mod inotify;
+pub mod kernel_log;
 pub mod lock;
 pub mod logind;
 pub mod machine;

@@ -16,8 +16,10 @@ use rustix::{
     io::Errno,
 };
 
-/// Most levels of directories: one descriptor of each is open.
+/// Most levels of directories that are open at the same time, each with a descriptor.
 const MAX_DEPTH: usize = 128;
+/// Most directories below those that wait for their turn, each with a descriptor.
+const MAX_WAITING: usize = 128;
 /// Most entries of a tree: seconds of reading.
 const MAX_ENTRIES: u64 = 2_000_000;
 /// The unit of `st_blocks`, see stat(3type).
@@ -35,13 +37,15 @@ pub struct TreeUsage {
     pub bytes: u64,
     /// Inodes: files and directories, with the tree's own.
     pub inodes: u64,
+    /// Whether the tree is deeper or larger than can be measured: it uses at least this.
+    pub is_partial: bool,
 }
 
 /// The usage of a directory with everything in it on the same file system. Files with several names
 /// in the tree count once; what is removed meanwhile may count or not.
 ///
 /// # Errors
-/// The directory does not exist, can't be read, or is deeper or larger than can be measured.
+/// The directory does not exist or can't be read.
 pub fn of(dir: &Path) -> io::Result<TreeUsage> {
     let root = rustix::fs::open(dir, DIR_FLAGS, Mode::empty())?;
     let stat = fstat(&root)?;
@@ -49,10 +53,32 @@ pub fn of(dir: &Path) -> io::Result<TreeUsage> {
         device: stat.st_dev,
         usage: TreeUsage::default(),
         several_names: HashSet::new(),
+        waiting: vec![root],
     };
-    walk.count(&stat)?;
-    walk.directory(root, 1)?;
+    walk.count(&stat);
+    while let Some(directory) = walk.waiting.pop() {
+        walk.directory(directory, 1)?;
+    }
     Ok(walk.usage)
+}
+
+/// The usage of a file. Links are not followed, and count as nothing.
+///
+/// # Errors
+/// The file does not exist, or its directory can't be read.
+pub fn of_file(path: &Path) -> io::Result<TreeUsage> {
+    let stat = rustix::fs::lstat(path)?;
+    let is_file = FileType::from_raw_mode(RawMode::from(stat.st_mode)) == FileType::RegularFile;
+    Ok(match is_file {
+        true => TreeUsage {
+            bytes: u64::try_from(stat.st_blocks)
+                .unwrap_or(0)
+                .saturating_mul(BLOCK),
+            inodes: 1,
+            is_partial: false,
+        },
+        false => TreeUsage::default(),
+    })
 }
 
 struct TreeWalk {
@@ -60,12 +86,18 @@ struct TreeWalk {
     usage: TreeUsage,
     /// Inodes of counted files that have more than one name.
     several_names: HashSet<u64>,
+    /// Directories whose content is not counted yet.
+    waiting: Vec<OwnedFd>,
 }
 
 impl TreeWalk {
     fn directory(&mut self, dir: OwnedFd, depth: usize) -> io::Result<()> {
         if depth > MAX_DEPTH {
-            return Err(io::Error::other("too many levels of directories"));
+            match self.waiting.len() < MAX_WAITING {
+                true => self.waiting.push(dir),
+                false => self.usage.is_partial = true,
+            }
+            return Ok(());
         }
         let mut entries = Dir::new(dir)?;
         while let Some(entry) = entries.read() {
@@ -82,7 +114,10 @@ impl TreeWalk {
             if stat.st_dev != self.device {
                 continue;
             }
-            self.count(&stat)?;
+            if !self.count(&stat) {
+                self.waiting.clear();
+                return Ok(());
+            }
             if is_directory(&stat)
                 && let Some(child) = open_child(parent, name)?
             {
@@ -92,18 +127,20 @@ impl TreeWalk {
         Ok(())
     }
 
-    fn count(&mut self, stat: &Stat) -> io::Result<()> {
+    /// Returns false if there are too many entries.
+    fn count(&mut self, stat: &Stat) -> bool {
         if stat.st_nlink > 1 && !is_directory(stat) && !self.several_names.insert(stat.st_ino) {
-            return Ok(());
+            return true;
         }
         self.usage.inodes += 1;
         if self.usage.inodes > MAX_ENTRIES {
-            return Err(io::Error::other("too many files"));
+            self.usage.is_partial = true;
+            return false;
         }
         let blocks = u64::try_from(stat.st_blocks).unwrap_or(0);
         let bytes = blocks.saturating_mul(BLOCK);
         self.usage.bytes = self.usage.bytes.saturating_add(bytes);
-        Ok(())
+        true
     }
 }
 
@@ -127,7 +164,7 @@ fn open_child(parent: BorrowedFd<'_>, name: &CStr) -> io::Result<Option<OwnedFd>
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::symlink};
+    use std::{fs, os::unix::fs::symlink, path::PathBuf};
 
     use super::*;
 
@@ -166,18 +203,36 @@ mod tests {
         assert!(of(tree.path()).unwrap().bytes < 1 << 20);
     }
 
-    #[test]
-    fn a_tree_that_is_too_deep_is_refused_and_a_missing_one_reported() {
-        let tree = scratch();
-        let mut path = tree.path().to_owned();
-        for _ in 0..MAX_DEPTH {
-            path.push("d");
-        }
+    /// Makes directories within each other; returns the last one.
+    fn deep(tree: &Path, levels: usize) -> PathBuf {
+        let mut path = tree.to_owned();
+        path.extend(vec!["d"; levels]);
         fs::create_dir_all(&path).unwrap();
-        let error = of(tree.path()).unwrap_err();
-        assert_eq!(error.to_string(), "too many levels of directories");
-        assert!(of(&tree.path().join("d")).is_ok());
+        path
+    }
+
+    #[test]
+    fn deep_trees_are_measured_and_a_missing_one_is_reported() {
+        let tree = scratch();
+        let path = deep(tree.path(), MAX_DEPTH * 3);
+        fs::write(path.join("file"), vec![1; 64 << 10]).unwrap();
+        let found = of(tree.path()).unwrap();
+        let all = u64::try_from(MAX_DEPTH).unwrap() * 3 + 2;
+        assert_eq!((found.inodes, found.is_partial), (all, false));
+        assert!(found.bytes >= 64 << 10);
         let missing = of(Path::new("/no/such/directory")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_tree_that_can_not_be_measured_uses_at_least_what_was() {
+        let tree = scratch();
+        let level = deep(tree.path(), MAX_DEPTH - 1);
+        for number in 0..=MAX_WAITING {
+            fs::create_dir_all(level.join(format!("{number}/d"))).unwrap();
+        }
+        let found = of(tree.path()).unwrap();
+        assert!(found.is_partial);
+        assert!(found.inodes >= 2 * u64::try_from(MAX_WAITING).unwrap());
     }
 }

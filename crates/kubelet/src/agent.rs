@@ -28,6 +28,7 @@ use crate::{
     eviction::{EvictionParts, EvictionSettings, EvictionTask},
     host_ports::HostPorts,
     image_collection::{ImageCollection, ImageCollectionSettings, ImageReclaimer},
+    local_storage::{LocalStorageSettings, LocalStorageTask},
     log_rotation::{LogRotation, LogRotationSettings},
     node_shutdown::{NodeShutdown, ShutdownSettings},
     node_allocatable::{FirstEnforcement, NodeAllocatable, NodeCgroups},
@@ -87,6 +88,8 @@ pub struct AgentParts {
     pub shutdown: Option<ShutdownSettings>,
     /// Limits the cgroups of the node; `None` on a node whose pods have no cgroups of their own.
     pub node_cgroups: Option<Arc<dyn NodeCgroups>>,
+    /// Settings of the limits of local storage; `None` disables them.
+    pub local_storage: Option<LocalStorageSettings>,
     /// Network probes and hooks.
     pub net: Arc<dyn NetProbe>,
     /// Intents of operators.
@@ -128,6 +131,8 @@ pub struct Agent {
     eviction: Option<(EvictionSettings, watch::Sender<Pressure>)>,
     /// Started with the pods, which it ends.
     node_shutdown: Option<(ShutdownSettings, watch::Sender<ShutdownState>)>,
+    /// Started with the pods, which it may evict.
+    local_storage: Option<LocalStorageSettings>,
     tasks: JoinSet<()>,
 }
 
@@ -252,6 +257,7 @@ impl Agent {
             image_collection: parts.image_collection,
             eviction: parts.eviction.map(|settings| (settings, pressure_sender)),
             node_shutdown: parts.shutdown.map(|settings| (settings, shutdown_sender)),
+            local_storage: parts.local_storage,
             tasks,
         }
     }
@@ -343,6 +349,11 @@ impl Agent {
                 state,
             };
             self.tasks.spawn(shutdown.run());
+        }
+        if let Some(settings) = self.local_storage.take() {
+            let (context, images) = (Arc::clone(&self.context), Arc::clone(&self.images));
+            let limits = LocalStorageTask::new(settings, context, images);
+            self.tasks.spawn(limits.run());
         }
         let table = PodTable::new(
             Arc::clone(&self.context),

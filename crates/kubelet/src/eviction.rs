@@ -7,18 +7,17 @@
 mod alarm;
 mod levels;
 mod pods;
-mod usage;
+pub(crate) mod usage;
 
 use std::{
     collections::{BTreeSet, HashMap},
     future::pending,
-    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
 
 use rubelet_base::PodUid;
-use rubelet_cri::{ImageService, v1};
+use rubelet_cri::ImageService;
 use rubelet_node_plan::eviction::{
     EvictionCandidate, EvictionChoice, EvictionMonitor, EvictionPolicy, FileSystemLayout,
     IMMEDIATE_GRACE, MeasuringSchedule, NodeReclaim, PodUsage, Pressure, ResourceLevels, Shortage,
@@ -29,22 +28,21 @@ use tokio::{
     sync::watch,
     time::{Instant, sleep, timeout},
 };
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
+pub(crate) use self::levels::LevelSampler;
+use self::pods::ActivePod;
 pub use self::{
     alarm::{KernelMemoryAlarm, MemoryAlarm},
     levels::{FileSystemLevels, LevelSource, MachineLevels, RuntimeDirectories},
     usage::PodUsageSource,
 };
-use self::{levels::LevelSampler, pods::ActivePod};
 use crate::{image_collection::ImageReclaimer, pod_task::PodContext};
 
 /// Time between an alarm and the measurement: alarms that follow each other must not keep the agent
 /// busy.
 const AFTER_ALARM: Duration = Duration::from_millis(50);
 
-/// Longest wait for an answer of the runtime about its directories.
-const RUNTIME_PATIENCE: Duration = Duration::from_secs(2);
 /// Longest wait for the removal of unused images.
 const RECLAIM_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -130,7 +128,8 @@ impl EvictionTask {
         let mut monitor = EvictionMonitor::default();
         let mut schedule = MeasuringSchedule::default();
         loop {
-            self.find_directories().await;
+            let runtime_state = self.context.runtime_state.borrow().clone();
+            self.directories.find(&*self.images, &runtime_state).await;
             let (levels, layout) = self.sampler.measure(&self.directories).await;
             let now = began.elapsed();
             let round = monitor.observe(&self.policy, &levels, now);
@@ -184,32 +183,6 @@ impl EvictionTask {
         });
         if changed {
             info!(?pressure, "Pressure on the node changed");
-        }
-    }
-
-    /// Asks the runtime for its directories, until it has named one.
-    async fn find_directories(&mut self) {
-        let is_ready = self.context.runtime_state.borrow().is_ready();
-        if self.directories.images.is_some() || !is_ready {
-            return;
-        }
-        let asked = self.images.image_fs_info(v1::ImageFsInfoRequest {});
-        match timeout(RUNTIME_PATIENCE, asked).await {
-            Ok(Ok(answer)) => {
-                let first = |list: &[v1::FilesystemUsage]| -> Option<PathBuf> {
-                    let path = &list.first()?.fs_id.as_ref()?.mountpoint;
-                    (!path.is_empty()).then(|| path.into())
-                };
-                self.directories = RuntimeDirectories {
-                    images: first(&answer.image_filesystems),
-                    layers: first(&answer.container_filesystems),
-                };
-            }
-            Ok(Err(error)) => {
-                debug!(%error, "Cannot get the image file system from the runtime");
-            }
-            // Memory is measured without the runtime, too.
-            Err(_) => debug!("Getting the image file system from the runtime takes too long"),
         }
     }
 
@@ -289,7 +262,8 @@ fn candidates<'a>(
         .iter()
         .map(|one| EvictionCandidate {
             pod: &one.pod,
-            usage: usage.get(&one.pod.uid),
+            // One that hides its files among too many others goes first.
+            usage: usage.get(&one.pod.uid).filter(|usage| !usage.is_partial),
             is_leaving: one.is_leaving,
         })
         .collect()

@@ -46,7 +46,10 @@ use rubelet_volumes::MountedVolumes;
 use tokio::{sync::Semaphore, task::spawn_blocking};
 use tracing::warn;
 
-use crate::{node_allocatable::NodeCgroups, pod_host::PodHost};
+use crate::{
+    node_allocatable::NodeCgroups,
+    pod_host::{PodFiles, PodHost},
+};
 
 /// Maximum number of concurrent changes to cgroups of pods. With the systemd driver each may wait for
 /// systemd, and would otherwise take all threads from other work.
@@ -426,6 +429,17 @@ impl PodHost for LocalHost {
             // Names were validated when the pod was accepted; otherwise this path shows the bug.
             _ => self.inner.settings.pod_logs.join("invalid"),
         }
+    }
+
+    fn measured_files(&self, pod: &Pod) -> PodFiles {
+        // A UID that is no name of a directory has none.
+        directories::dirs(&self.inner, &pod.uid).map_or_else(
+            |_| PodFiles::default(),
+            |dirs| PodFiles {
+                volumes: rubelet_volumes::measured(pod, &dirs),
+                etc_hosts: Some(dirs.etc_hosts()),
+            },
+        )
     }
 
     async fn nameservers(&self, pod: &Arc<Pod>) -> Vec<IpAddr> {

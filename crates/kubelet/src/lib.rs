@@ -10,10 +10,12 @@
 //! | [`rubelet_probes::ProberTask`] | probes of running containers | attempts, their outcomes, events |
 //! | [`runtime_watch::watch_runtime`] | the runtime's status | whether the runtime is ready |
 //! | [`eviction`] | memory, file systems, processes, pods | pressure, evicted pods |
+//! | [`local_storage`] | file systems, pods with limits | evicted pods |
 //! | [`image_collection`] | the disk, images, containers, pods | removed images |
 //! | [`node_shutdown`] | announcements of shutdowns of the machine, pods | whether the node shuts down, ended pods |
 //! | [`node_allocatable`] | the runtime's cgroup driver | limits of all pods together, and of what the reservations are for |
 //! | [`log_rotation`] | statuses of running containers, sizes of logs | rotated logs |
+//! | [`oom_watch`] | the log of the kernel | events of the node |
 //! | [`records::RecordWriter`] | status and history | one small file per pod |
 //!
 //! Other crates read the state of pods from the boards of `node-state`. [`agent`] assembles the
@@ -58,9 +60,11 @@ pub mod eviction;
 pub mod host;
 mod host_ports;
 pub mod image_collection;
+pub mod local_storage;
 pub mod log_rotation;
 pub mod node_shutdown;
 pub mod node_allocatable;
+pub mod oom_watch;
 pub mod pod_host;
 mod pod_sources;
 mod pod_task;

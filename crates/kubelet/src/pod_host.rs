@@ -13,6 +13,16 @@ use rubelet_pod_plan::cri_config::{
     ContainerFiles, SandboxInputs,
     env::{EnvContext, EnvFiles},
 };
+pub use rubelet_volumes::MeasuredVolume;
+
+/// The files of a pod that take space beside those of its containers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PodFiles {
+    /// Its volumes.
+    pub volumes: Vec<MeasuredVolume>,
+    /// Its `/etc/hosts`, which may be missing.
+    pub etc_hosts: Option<PathBuf>,
+}
 
 /// The resources of a pod on the host that are not managed by the runtime.
 #[async_trait]
@@ -121,6 +131,11 @@ pub trait PodHost: Send + Sync + 'static {
 
     /// The path of a container's log.
     fn log_path(&self, pod: &Pod, container: &str, count: u32) -> PathBuf;
+
+    /// The files of a pod whose space is measured.
+    fn measured_files(&self, _pod: &Pod) -> PodFiles {
+        PodFiles::default()
+    }
 
     /// The nameservers in the resolv.conf of a pod; empty if the node's own cannot be read.
     async fn nameservers(&self, _pod: &Arc<Pod>) -> Vec<IpAddr> {

@@ -18,6 +18,7 @@ mod host_ports;
 mod image_access;
 mod image_collection;
 mod killed_agent;
+mod local_storage;
 mod log_rotation;
 mod lost_answers;
 mod metrics;

@@ -39,5 +39,5 @@ pub use policy::{
 pub use pressure::Pressure;
 pub use schedule::MeasuringSchedule;
 pub use signal::{EvictionSignal, StarvedResource};
-pub use usage::{ContainerUsage, DiskUsage, EvictionCandidate, PodUsage};
+pub use usage::{ContainerUsage, DiskUsage, EvictionCandidate, PodUsage, VolumeUsage};
 pub use value::{ThresholdError, ThresholdValue};

@@ -13,6 +13,8 @@
 //! - [`image_collection`]: garbage collection of unused images.
 //! - [`host_port`]: conflicts of host ports.
 //! - [`admission`]: admission and preemption of pods.
+//! - [`local_storage`]: limits of local storage, and when pods are measured for them.
+//! - [`system_oom`]: the kernel's messages about a machine without memory.
 //! - [`eviction`]: thresholds, pressure, and the pod to evict.
 //! - [`node_shutdown`]: the order in which pods end when the node shuts down.
 //! - [`node_status`]: the node object, its conditions, and when they are sent.
@@ -44,10 +46,12 @@ pub mod node_shutdown;
 pub mod kernel_settings;
 pub mod memory_qos;
 pub mod node_allocatable;
+pub mod local_storage;
 pub mod node_status;
 pub mod oom_score;
 pub mod pod_resources;
 pub mod sysctl;
+pub mod system_oom;
 pub mod tree_values;
 pub mod user_ranges;
 

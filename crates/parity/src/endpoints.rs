@@ -20,7 +20,7 @@ pub const ENDPOINTS: &[ParityRow] = &[
     differs("GET /metrics/slis", "501; /healthz and /metrics say it"),
     not_yet(
         "GET /stats/summary",
-        "all but volumes, ephemeral storage and system containers other than pods",
+        "all but system containers other than pods",
     ),
     same("GET /containerLogs/{}/{}/{}"),
     same("GET /configz"),

@@ -176,6 +176,18 @@ pub const EVENTS: &[EventText] = &[
          using {}, request is {}, has larger consumption of {}. ",
     ),
     warning(
+        "Evicted",
+        "Usage of EmptyDir volume \"{}\" exceeds the limit \"{}\". ",
+    ),
+    warning(
+        "Evicted",
+        "Pod ephemeral local storage usage exceeds the total limit of containers {}. ",
+    ),
+    warning(
+        "Evicted",
+        "Container {} exceeded its local ephemeral storage limit \"{}\". ",
+    ),
+    warning(
         "ExceededGracePeriod",
         "Container runtime did not kill the pod within specified grace period.",
     ),
@@ -204,6 +216,11 @@ pub const EVENTS: &[EventText] = &[
         "Shutdown",
         "Shutdown manager detected shutdown cancellation",
     ),
+    warning(
+        "SystemOOM",
+        "System OOM encountered, victim process: {}, pid: {}",
+    ),
+    warning("SystemOOM", "System OOM encountered"),
     warning("Rebooted", "Node {} has been rebooted, boot id: {}"),
     normal(
         "NodeAllocatableEnforced",

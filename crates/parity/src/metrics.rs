@@ -27,6 +27,7 @@ pub const SAME_METRICS: &[&str] = &[
     "kubelet_preemptions",
     "kubelet_evictions",
     "kubelet_eviction_stats_age_seconds",
+    "kubelet_volume_metric_collection_duration_seconds",
     "kubelet_server_expiration_renew_errors",
     "kubelet_certificate_manager_server_rotation_seconds",
     "kubelet_certificate_manager_server_ttl_seconds",
@@ -242,9 +243,8 @@ pub const MISSING_METRICS: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "disk use of volumes is not measured",
+        "there are no volumes with claims",
         &[
-            "kubelet_volume_metric_collection_duration_seconds",
             "kubelet_volume_stats_available_bytes",
             "kubelet_volume_stats_capacity_bytes",
             "kubelet_volume_stats_health_status_abnormal",

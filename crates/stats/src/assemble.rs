@@ -116,6 +116,8 @@ pub(crate) fn pods(
             processes: readings.processes(&pod.uid),
             cgroup: readings.cgroups.pods.get(&pod.uid).cloned(),
             containers: Vec::with_capacity(pod.containers.len()),
+            volumes: readings.disks.volumes(pod),
+            ephemeral_storage: None,
         };
         for container in &pod.containers {
             let usage = rated(&container.id, readings.container(&container.id, source));
@@ -133,6 +135,12 @@ pub(crate) fn pods(
                 cpu_spec: container.cpu_spec,
                 cgroup: readings.cgroups.containers.get(&container.id).cloned(),
             });
+        }
+        if pod.etc_hosts.is_some() {
+            let (containers, volumes) = (&sample.containers, &sample.volumes);
+            sample.ephemeral_storage = readings
+                .disks
+                .ephemeral_storage(&pod.uid, containers, volumes);
         }
         // The runtime and the kernel know nothing of it: it has ended meanwhile.
         if sample.usage.cpu.is_some()

@@ -8,7 +8,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use rubelet_cri::{ImageService, RuntimeService};
 use rubelet_host::CgroupFs;
 use rubelet_node_plan::CgroupTree;
-use rubelet_node_state::{clock::Clock, pod_board::PodBoard};
+use rubelet_node_state::{clock::Clock, metrics::NodeMetrics, pod_board::PodBoard};
 use tokio::{sync::Mutex, time::Instant};
 
 use self::sources::StatsSources;
@@ -16,7 +16,7 @@ use crate::{
     assemble::{self, UsageSource},
     rate::CpuRates,
     sample::StatsSample,
-    target::{LogDirectory, PodTarget, targets},
+    target::{LogDirectory, PodDirectoriesOf, PodTarget, targets},
 };
 
 /// What a collector measures, and how.
@@ -43,6 +43,12 @@ pub struct StatsSettings {
     pub logs: PathBuf,
     /// Directories of the logs of containers.
     pub log_directory: LogDirectory,
+    /// Directories of the volumes of pods.
+    pub directories: PodDirectoriesOf,
+    /// `volumeStatsAggPeriod`: volumes are added up at most this often; `None`: never.
+    pub volume_period: Option<Duration>,
+    /// Metrics of the node.
+    pub metrics: Arc<NodeMetrics>,
     /// `cpuCFSQuotaPeriod` in microseconds; `None` without `cpuCFSQuota`.
     pub cpu_period_us: Option<u64>,
 }
@@ -54,6 +60,8 @@ pub enum StatsDetail {
     Usage,
     /// Also disks, networks and processes.
     Full,
+    /// Also the space that volumes use.
+    Volumes,
 }
 
 /// Measures the node and its pods.
@@ -70,8 +78,10 @@ type TimedSample = (Instant, Arc<StatsSample>);
 struct CollectorState {
     /// The last sample, of any detail.
     last: Option<TimedSample>,
-    /// The last full sample.
+    /// The last full sample, with or without volumes.
     full: Option<TimedSample>,
+    /// The last sample with volumes.
+    volumes: Option<TimedSample>,
     rates: CpuRates,
     sources: StatsSources,
 }
@@ -93,6 +103,7 @@ impl StatsCollector {
         let known = match detail {
             StatsDetail::Usage => &state.last,
             StatsDetail::Full => &state.full,
+            StatsDetail::Volumes => &state.volumes,
         };
         if let Some((at, sample)) = known
             && at.elapsed() <= max_age
@@ -107,7 +118,10 @@ impl StatsCollector {
             }
         }
         let timed = (Instant::now(), Arc::clone(&sample));
-        if detail == StatsDetail::Full {
+        if detail == StatsDetail::Volumes {
+            state.volumes = Some(timed.clone());
+        }
+        if detail != StatsDetail::Usage {
             state.full = Some(timed.clone());
         }
         state.last = Some(timed);
@@ -118,7 +132,7 @@ impl StatsCollector {
         let settings = &self.settings;
         let entries = settings.pods.list();
         let entries = entries.iter().map(|(_, _, entry)| &**entry);
-        let targets = targets(entries, settings);
+        let targets = targets(entries, settings, detail == StatsDetail::Volumes);
         let targets: Arc<[PodTarget]> = targets.into();
         let mut read = state.sources.read(settings, &targets, detail).await;
         if let Some(cpu) = &mut read.node.usage.cpu {

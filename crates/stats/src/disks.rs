@@ -6,7 +6,12 @@ use rubelet_cri::{CriError, ImageService, v1};
 use rubelet_node_state::clock::Clock;
 use tokio::task::spawn_blocking;
 
-use crate::{filesystem, sample::FsSample, target::PodTarget};
+use crate::{
+    filesystem,
+    sample::{ContainerSample, FsSample, VolumeSample},
+    target::PodTarget,
+    volumes::VolumeReadings,
+};
 
 /// What was read of disks.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +22,62 @@ pub(crate) struct DiskReadings {
     pub(crate) logs: Option<FsSample>,
     /// Bytes and inodes of log files, by the identifier of their container.
     pub(crate) log_files: HashMap<Arc<str>, (u64, u64)>,
+    /// Bytes and inodes of other files of pods, by UID.
+    pub(crate) pod_files: HashMap<Arc<str>, (u64, u64)>,
+    /// The file system of the root directory.
+    pub(crate) root: Option<FsSample>,
+    /// The volumes, where they are measured.
+    pub(crate) volumes: VolumeReadings,
+}
+
+impl DiskReadings {
+    /// The volumes of a pod that were measured.
+    pub(crate) fn volumes(&self, pod: &PodTarget) -> Vec<VolumeSample> {
+        let volumes = pod.volumes.iter();
+        volumes
+            .filter_map(|volume| {
+                let key = (Arc::clone(&pod.uid), Arc::clone(&volume.name));
+                Some(VolumeSample {
+                    name: Arc::clone(&volume.name),
+                    fs: *self.volumes.get(&key)?,
+                    is_ephemeral: volume.is_ephemeral,
+                })
+            })
+            .collect()
+    }
+
+    /// The local ephemeral storage of a pod (kubelet: `calcEphemeralStorage`); `None` if the file system
+    /// of the root directory is not known.
+    pub(crate) fn ephemeral_storage(
+        &self,
+        uid: &str,
+        containers: &[ContainerSample],
+        volumes: &[VolumeSample],
+    ) -> Option<FsSample> {
+        let root = self.root?;
+        let containers = containers.iter();
+        let of_containers = containers.flat_map(|one| [one.rootfs, one.logs]).flatten();
+        let volumes = volumes.iter().filter(|one| one.is_ephemeral);
+        let mut sum = root.part(None, None);
+        for part in of_containers.chain(volumes.map(|one| one.fs)) {
+            sum.at = sum.at.max(part.at);
+            sum.used = plus(sum.used, part.used);
+            sum.inodes_used = plus(sum.inodes_used, part.inodes_used);
+        }
+        if let Some((bytes, inodes)) = self.pod_files.get(uid) {
+            sum.used = plus(sum.used, Some(*bytes));
+            sum.inodes_used = plus(sum.inodes_used, Some(*inodes));
+        }
+        Some(sum)
+    }
+}
+
+/// The sum of what is known.
+fn plus(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.saturating_add(other)),
+        (one, other) => one.or(other),
+    }
 }
 
 /// File systems of the runtime.
@@ -70,3 +131,20 @@ pub(crate) fn log_files(targets: &[PodTarget]) -> HashMap<Arc<str>, (u64, u64)> 
         })
         .collect()
 }
+
+/// Reads the sizes of the files in the log directories of pods, and of their `/etc/hosts`. Blocks.
+pub(crate) fn pod_files(targets: &[PodTarget]) -> HashMap<Arc<str>, (u64, u64)> {
+    let measured = targets.iter().filter(|pod| pod.etc_hosts.is_some());
+    measured
+        .map(|pod| {
+            let logs = pod.containers.first().and_then(|one| one.logs.parent());
+            let logs = logs.map_or((0, 0), filesystem::regular_files_in);
+            let hosts = pod.etc_hosts.as_deref().and_then(filesystem::file);
+            let (bytes, inodes) = hosts.unwrap_or_default();
+            (Arc::clone(&pod.uid), (logs.0 + bytes, logs.1 + inodes))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

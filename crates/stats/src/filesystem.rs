@@ -59,6 +59,25 @@ pub(crate) fn files_in(directory: &Path) -> Option<(u64, u64)> {
     Some((bytes, inodes))
 }
 
+/// Bytes and inodes of the files in a directory, without itself, directories and links.
+pub(crate) fn regular_files_in(directory: &Path) -> (u64, u64) {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return (0, 0);
+    };
+    let files = entries
+        .take(MOST_FILES)
+        .filter_map(|entry| file(&entry.ok()?.path()));
+    files.fold((0, 0), |(bytes, inodes), one| {
+        (bytes.saturating_add(one.0), inodes + one.1)
+    })
+}
+
+/// Allocated bytes of a file, and its inode; `None` if there is none.
+pub(crate) fn file(path: &Path) -> Option<(u64, u64)> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    metadata.is_file().then(|| (metadata.blocks() * 512, 1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +95,24 @@ mod tests {
         std::os::unix::fs::symlink("0.log", path.join("2.log")).unwrap();
         assert_eq!(files_in(path), Some((8, 5)));
         assert_eq!(files_in(&path.join("none")), None);
+    }
+
+    #[test]
+    fn files_that_lie_in_a_directory_are_added_up() {
+        let directory = tempfile::Builder::new()
+            .prefix("rubelet-stats-")
+            .tempdir()
+            .unwrap();
+        let path = directory.path();
+        fs::write(path.join("a"), vec![1; 8192]).unwrap();
+        fs::create_dir(path.join("app")).unwrap();
+        fs::write(path.join("app/0.log"), "12345").unwrap();
+        std::os::unix::fs::symlink("/proc/kcore", path.join("link")).unwrap();
+        let (bytes, inodes) = regular_files_in(path);
+        assert!((8192..65536).contains(&bytes), "{bytes}");
+        assert_eq!(inodes, 1);
+        assert_eq!(regular_files_in(&path.join("none")), (0, 0));
+        assert_eq!(file(&path.join("link")), None);
     }
 
     #[test]

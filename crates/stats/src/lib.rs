@@ -2,7 +2,7 @@
 //!
 //! [`StatsCollector`] reads numbers when somebody asks: the machine's from `/proc` (`node.rs`), those
 //! of pods and containers from their cgroups (`cgroups.rs`), or from the runtime where a cgroup has
-//! not all of them (`from_cri.rs`), those of disks from the file systems (`disks.rs`). `assemble.rs` decides which number is whose, `rate.rs` computes
+//! not all of them (`from_cri.rs`), those of disks from the file systems (`disks.rs`), those of volumes from their files (`volumes.rs`). `assemble.rs` decides which number is whose, `rate.rs` computes
 //! usage per second. A file system or a runtime that hangs costs its own numbers, and the time of one
 //! request (`in_flight.rs`).
 //!
@@ -32,6 +32,7 @@ mod resource_metrics;
 mod sample;
 mod summary;
 mod target;
+mod volumes;
 
 pub use self::{
     assemble::UsageSource,
@@ -41,8 +42,8 @@ pub use self::{
     sample::{
         CgroupSample, ContainerSample, CpuSample, CpuSpec, FsSample, InterfaceSample, IoSample,
         MemorySample, NetworkSample, NodeSample, PodSample, ProcessSample, StatsSample, SwapSample,
-        UsageSample,
+        UsageSample, VolumeSample,
     },
     summary::summary,
-    target::LogDirectory,
+    target::{LogDirectory, PodDirectories, PodDirectoriesOf, VolumeDirectory},
 };

@@ -67,6 +67,22 @@ pub struct PodSample {
     pub cgroup: Option<Arc<CgroupSample>>,
     /// Its running containers, init and ephemeral ones among them.
     pub containers: Vec<ContainerSample>,
+    /// Its volumes, as far as their space was measured.
+    pub volumes: Vec<VolumeSample>,
+    /// Its local ephemeral storage: writable layers, logs, `/etc/hosts` and the volumes that are removed
+    /// with it, and what is left on the file system of the root directory.
+    pub ephemeral_storage: Option<FsSample>,
+}
+
+/// The usage of a volume.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VolumeSample {
+    /// Its name in the pod.
+    pub name: Arc<str>,
+    /// What it uses, and what is left on its file system.
+    pub fs: FsSample,
+    /// Whether it takes local ephemeral storage.
+    pub is_ephemeral: bool,
 }
 
 /// The usage of a container.

@@ -9,7 +9,7 @@ use crate::{
     from_cgroup,
     sample::{
         ContainerSample, CpuSample, FsSample, InterfaceSample, IoSample, MemorySample,
-        NetworkSample, NodeSample, PodSample, StatsSample, SwapSample, UsageSample,
+        NetworkSample, NodeSample, PodSample, StatsSample, SwapSample, UsageSample, VolumeSample,
     },
 };
 
@@ -70,9 +70,29 @@ fn pod(sample: &PodSample) -> wire::Pod<'_> {
         containers: sample.containers.iter().map(container).collect(),
         usage: usage(&sample.usage),
         network: sample.network.as_ref().map(network),
+        volume: sample.volumes.iter().map(volume).collect(),
+        ephemeral_storage: sample.ephemeral_storage.as_ref().map(fs),
         process_stats: sample
             .processes
             .map(|process_count| wire::Processes { process_count }),
+    }
+}
+
+/// Every number of a volume is there: 0 if it is not known, as in the kubelet.
+fn volume(sample: &VolumeSample) -> wire::Volume<'_> {
+    let known = |number: Option<u64>| number.or(Some(0));
+    let found = sample.fs;
+    wire::Volume {
+        fs: fs(&FsSample {
+            at: found.at,
+            available: known(found.available),
+            capacity: known(found.capacity),
+            used: known(found.used),
+            inodes_free: known(found.inodes_free),
+            inodes: known(found.inodes),
+            inodes_used: known(found.inodes_used),
+        }),
+        name: &sample.name,
     }
 }
 

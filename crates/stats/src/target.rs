@@ -19,7 +19,34 @@ pub(crate) struct PodTarget {
     /// The cgroups that the pod may have, one for each driver.
     pub(crate) cgroups: Vec<CgroupPath>,
     pub(crate) containers: Vec<ContainerTarget>,
+    /// Its volumes, where they are to be measured.
+    pub(crate) volumes: Vec<VolumeDirectory>,
+    /// Its `/etc/hosts`, where volumes are to be measured.
+    pub(crate) etc_hosts: Option<PathBuf>,
 }
+
+/// A volume to measure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VolumeDirectory {
+    /// `name`.
+    pub name: Arc<str>,
+    /// Its directory, which may be missing.
+    pub path: PathBuf,
+    /// Whether it takes local ephemeral storage.
+    pub is_ephemeral: bool,
+}
+
+/// Where the files of a pod are that are not those of its containers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PodDirectories {
+    /// Its volumes, as far as their space is measured.
+    pub volumes: Vec<VolumeDirectory>,
+    /// Its `/etc/hosts`, which may be missing.
+    pub etc_hosts: Option<PathBuf>,
+}
+
+/// The directories of a pod.
+pub type PodDirectoriesOf = Arc<dyn Fn(&Pod) -> PodDirectories + Send + Sync>;
 
 /// A running container.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,14 +63,16 @@ pub(crate) struct ContainerTarget {
 /// The directory of the log files of a container of a pod.
 pub type LogDirectory = Arc<dyn Fn(&Pod, &str) -> PathBuf + Send + Sync>;
 
-/// The pods to measure, ordered by namespace, name and UID.
+/// The pods to measure, ordered by namespace, name and UID. The directories of their volumes are there
+/// only if those are measured.
 pub(crate) fn targets<'a>(
     entries: impl IntoIterator<Item = &'a PodEntry>,
     settings: &StatsSettings,
+    with_volumes: bool,
 ) -> Vec<PodTarget> {
     let found = entries
         .into_iter()
-        .filter_map(|entry| target(entry, settings));
+        .filter_map(|entry| target(entry, settings, with_volumes));
     let mut all: Vec<PodTarget> = found.collect();
     all.sort_unstable_by(|one, other| {
         (&one.namespace, &one.name, &one.uid).cmp(&(&other.namespace, &other.name, &other.uid))
@@ -51,7 +80,7 @@ pub(crate) fn targets<'a>(
     all
 }
 
-fn target(entry: &PodEntry, settings: &StatsSettings) -> Option<PodTarget> {
+fn target(entry: &PodEntry, settings: &StatsSettings, with_volumes: bool) -> Option<PodTarget> {
     let containers: Vec<_> = entry
         .status
         .all_containers()
@@ -74,7 +103,14 @@ fn target(entry: &PodEntry, settings: &StatsSettings) -> Option<PodTarget> {
         .trees
         .iter()
         .map(|tree| tree.pod(pod.spec.qos, &pod.uid));
-    (!containers.is_empty()).then(|| PodTarget {
+    if containers.is_empty() {
+        return None;
+    }
+    let directories = match with_volumes {
+        true => (settings.directories)(pod),
+        false => PodDirectories::default(),
+    };
+    Some(PodTarget {
         namespace: Arc::clone(&pod.name.namespace),
         name: Arc::clone(&pod.name.name),
         uid: pod.uid.as_str().into(),
@@ -82,6 +118,8 @@ fn target(entry: &PodEntry, settings: &StatsSettings) -> Option<PodTarget> {
         // A UID that is no name of a cgroup has none.
         cgroups: cgroups.flatten().collect(),
         containers,
+        volumes: directories.volumes,
+        etc_hosts: directories.etc_hosts,
     })
 }
 

@@ -13,10 +13,34 @@ use std::net::Ipv4Addr;
 
 use outside::{PodText, TIMEOUT, states};
 use rubelet_testbed::agent::free_port;
+use rubelet_testbed::manifest::{shell, with};
 use rubelet_testbed::{Agent, TestRuntime, http};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-/// A node with a pod that computes and one that waits.
+/// Writes 2 MiB to a volume on disk, and 1 MiB to one in memory.
+const STORES: &str = "head -c 2097152 /dev/zero > /disk/file; head -c 1048576 /dev/zero > /memory/file; \
+                      while true; do sleep 1000; done";
+
+/// A pod with volumes.
+fn stores() -> PodText {
+    let mount = |name: &str| json!({ "name": name, "mountPath": format!("/{name}") });
+    let container = json!({ "volumeMounts": [mount("disk"), mount("memory")] });
+    PodText::new("stores")
+        .spec(
+            "containers",
+            json!([with(shell("main", STORES), &container)]),
+        )
+        .spec(
+            "volumes",
+            json!([
+                { "name": "disk", "emptyDir": {} },
+                { "name": "memory", "emptyDir": { "medium": "Memory", "sizeLimit": "4Mi" } },
+                { "name": "host", "hostPath": { "path": "/" } },
+            ]),
+        )
+}
+
+/// A node with a pod that computes, one that waits and one that stores.
 struct MeasuredNode {
     agent: Agent,
     _runtime: TestRuntime,
@@ -30,9 +54,11 @@ impl MeasuredNode {
         let pods = [
             PodText::new("busy").script("echo begins; while true; do :; done"),
             PodText::new("idle").container("second"),
+            stores(),
         ];
         let mut builder = Agent::builder(&runtime)
             .config("readOnlyPort", port)
+            .config("volumeStatsAggPeriod", "100ms")
             .flag("--housekeeping-interval=0s");
         for pod in &pods {
             builder = builder.manifest(pod.file(), pod.yaml());
@@ -168,4 +194,41 @@ fn the_summary_has_usage_per_second_disks_logs_and_networks() {
     for part in ["testnode", "busy-testnode", "second", "MEMORY(bytes)"] {
         assert!(top.stdout.contains(part), "{part}: {}", top.stdout);
     }
+}
+
+#[test]
+fn the_summary_has_the_space_that_volumes_use() {
+    let node = MeasuredNode::start();
+    let written = node.agent.wait_for("files in the volumes", TIMEOUT, |_| {
+        let summary = node.summary();
+        let pod = pod_of(&summary, "stores-testnode").cloned();
+        Ok(pod.filter(|pod| {
+            let volumes = pod["volume"].as_array();
+            let used = |name: &str| {
+                let mut volumes = volumes.into_iter().flatten();
+                let volume = volumes.find(|one| one["name"] == name)?;
+                volume["usedBytes"].as_u64()
+            };
+            used("disk") >= Some(2 << 20) && used("memory") >= Some(1 << 20)
+        }))
+    });
+    let pod = written.unwrap();
+    let shown = serde_json::to_string_pretty(&pod).unwrap();
+    let volume = |name: &str| {
+        let mut volumes = pod["volume"].as_array().unwrap().iter();
+        volumes.find(|one| one["name"] == name).unwrap()
+    };
+    assert_eq!(pod["volume"].as_array().unwrap().len(), 2, "{shown}");
+    assert_eq!(volume("memory")["capacityBytes"], 4 << 20, "{shown}");
+    assert_eq!(volume("memory")["availableBytes"], 3 << 20, "{shown}");
+    for number in ["capacityBytes", "availableBytes", "inodesUsed"] {
+        assert!(
+            volume("disk")[number].as_u64() > Some(0),
+            "{number}: {shown}"
+        );
+    }
+    let storage = pod["ephemeral-storage"]["usedBytes"].as_u64().unwrap();
+    assert!(storage >= 2 << 20, "{shown}");
+    assert!(storage < 3 << 20, "memory is not storage: {shown}");
+    assert!(pod.to_string().contains("rootfs"), "{shown}");
 }

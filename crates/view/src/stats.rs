@@ -28,7 +28,8 @@ impl StatsParts {
             | StatsDocument::Summary {
                 only_cpu_and_memory: true,
             } => StatsDetail::Usage,
-            StatsDocument::Summary { .. } | StatsDocument::CadvisorMetrics => StatsDetail::Full,
+            StatsDocument::CadvisorMetrics => StatsDetail::Full,
+            StatsDocument::Summary { .. } => StatsDetail::Volumes,
         };
         let sample = self.collector.sample(detail, max_age).await;
         match request.document {

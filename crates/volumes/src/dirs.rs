@@ -70,13 +70,6 @@ impl PodDirs {
         self.pod.join(VOLUMES)
     }
 
-    /// The directories of the volumes that take space on the root directory's disk and are removed
-    /// with the pod. Each may be missing.
-    #[must_use]
-    pub fn volumes_on_disk(&self) -> [PathBuf; 2] {
-        [EMPTY_DIR_PLUGIN, CONFIG_MAP_PLUGIN].map(|plugin| self.volumes().join(plugin))
-    }
-
     /// `plugins`: plugins' records about volumes.
     #[must_use]
     pub fn plugins(&self) -> PathBuf {

@@ -6,6 +6,7 @@
 //!   [`sub_path`], and those whose files come from objects of the API server or from the pod
 //!   itself.
 //! - [`mod@cleanup`]: removes all of it, and nothing else.
+//! - [`mod@measured`]: the volumes whose space is measured.
 //! - [`termination_log`], [`etc_hosts`]: files that are mounted into containers.
 //! - [`dns`], [`hostname`]: the sandbox's DNS settings and hostname; pure.
 //!
@@ -33,6 +34,7 @@ pub mod env_file;
 pub mod etc_hosts;
 pub mod host_path;
 pub mod hostname;
+pub mod measured;
 pub mod ownership;
 mod payload;
 pub mod prepare;
@@ -50,6 +52,7 @@ pub use cleanup::{CleanupError, cleanup, orphans, remove_volumes};
 pub use dirs::{PodDirs, UnsafeName};
 pub use dns::{DnsInputs, DnsSettings, DnsWarning, PodDns, pod_dns};
 pub use hostname::{HostnameError, PodHostname, pod_hostname};
+pub use measured::{MeasuredVolume, measured};
 pub use payload::PayloadError;
 pub use prepare::{MountedVolumes, VolumeError, prepare, refresh};
 pub use projection::ProjectionError;

@@ -31,6 +31,16 @@ const SECRET: &str = "kubernetes.io~secret";
 /// The directories of all plugins of such volumes.
 pub(crate) const PLUGINS_OF_FILES: [&str; 4] = [CONFIG_MAP_PLUGIN, DOWNWARD_API, PROJECTED, SECRET];
 
+/// The directory of the plugin of a volume.
+pub(crate) fn plugin_of(files: &FileVolume) -> &'static str {
+    match files {
+        FileVolume::ConfigMap(_) => CONFIG_MAP_PLUGIN,
+        FileVolume::DownwardApi { .. } => DOWNWARD_API,
+        FileVolume::Secret(_) => SECRET,
+        FileVolume::Projected { .. } => PROJECTED,
+    }
+}
+
 /// A volume of files can't be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectionError {
@@ -74,14 +84,14 @@ pub(crate) fn prepare(
     objects: &PodObjects,
     settings: &VolumeSettings,
 ) -> Result<Projected, ProjectionError> {
-    let (plugin, medium) = match files {
-        FileVolume::ConfigMap(_) => (CONFIG_MAP_PLUGIN, Medium::Disk),
-        FileVolume::DownwardApi { .. } => (DOWNWARD_API, Medium::Memory),
-        FileVolume::Secret(_) => (SECRET, Medium::Memory),
-        FileVolume::Projected { .. } => (PROJECTED, Medium::Memory),
+    let medium = match files {
+        FileVolume::ConfigMap(_) => Medium::Disk,
+        FileVolume::DownwardApi { .. } | FileVolume::Secret(_) | FileVolume::Projected { .. } => {
+            Medium::Memory
+        }
     };
     let payload = payload::of(pod, name, files, objects, settings.allocatable)?;
-    let path = dirs.volume(plugin, name)?;
+    let path = dirs.volume(plugin_of(files), name)?;
     let fs_group = pod.spec.security.fs_group;
     let request = EmptyDirRequest {
         name,

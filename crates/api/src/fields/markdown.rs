@@ -31,9 +31,9 @@ version of Kubernetes: the pod runs, and a warning names the field.
 Where a remark says that only some values are supported, a pod of the API server with another one is rejected.
 Beyond the remarks, these differ for pods of the API server:
 
-- `resources` may hold `ephemeral-storage` and extended resources such as `example.com/dongle`. They count for
-  admission. Limits of local storage, also the `sizeLimit` of an emptyDir on disk, are not enforced yet: the pod
-  runs, and a warning names the field.
+- `resources` may hold extended resources such as `example.com/dongle`. They count for admission.
+- `resources.limits` may hold `ephemeral-storage`, and an emptyDir on disk a `sizeLimit`: a pod that exceeds one is evicted, which
+  pods of manifests never are.
 - `nodeSelector` may hold any labels, `priorityClassName` may name any class and `os.name` any system.
 
 Refused though Kubernetes 1.36 has them on by default: `resourceClaims` and `resources.claims`

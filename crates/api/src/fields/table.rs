@@ -267,7 +267,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "spec.containers[].resources.requests{}",
-        Partial("cpu, memory and hugepages-SIZE"),
+        Partial("cpu, memory, ephemeral-storage and hugepages-SIZE"),
     ),
     row("spec.containers[].restartPolicy", Full),
     row("spec.containers[].restartPolicyRules[].action", Full),

@@ -28,9 +28,6 @@ pub struct ParsedApiPod {
     /// Fields of the metadata that could not be read, and change nothing in what runs. The pod runs
     /// without them.
     pub left_out: Vec<SkippedField>,
-    /// Fields that are known, change what runs, and are accepted although nothing enforces them
-    /// yet: limits of local storage. The pod runs.
-    pub unenforced: Vec<FieldError>,
     /// Fields that this agent knows and does not support. A pod with any is rejected.
     pub unsupported: Vec<FieldError>,
 }
@@ -80,7 +77,6 @@ pub fn api_pod(mut value: Value, node_name: &str) -> Result<ParsedApiPod, Vec<Fi
         &root.child("spec"),
         &mut errors,
     );
-    let unenforced = errors.take_unenforced();
     let metadata::Identity { uid, name } = identity;
     let metadata = pod.metadata;
     Ok(ParsedApiPod {
@@ -103,7 +99,6 @@ pub fn api_pod(mut value: Value, node_name: &str) -> Result<ParsedApiPod, Vec<Fi
         },
         unknown_fields: unknown.into_iter().collect(),
         left_out,
-        unenforced,
         unsupported: errors.into_list(|_| None),
     })
 }

@@ -56,7 +56,6 @@ pub enum FieldErrorKind {
 #[derive(Default)]
 pub(crate) struct Errors {
     list: Vec<FieldError>,
-    unenforced: Vec<FieldError>,
     relaxed: bool,
 }
 
@@ -132,26 +131,22 @@ impl Errors {
         );
     }
 
+    /// A limit of local storage in a manifest: those who exceed one are evicted, which static pods
+    /// never are.
+    pub(crate) fn no_eviction(&mut self, path: &Path<'_>) {
+        self.forbidden(
+            path,
+            "pods of manifests are never evicted, so nothing would hold them to a limit of the disk; \
+             leave it out, or use an emptyDir with the medium Memory",
+        );
+    }
+
     pub(crate) fn not_yet(&mut self, path: &Path<'_>, detail: impl fmt::Display) {
         self.add(
             path,
             FieldErrorKind::NotSupportedYet,
             format!("Not supported yet: {detail}"),
         );
-    }
-
-    /// Notes a field that is accepted although nothing enforces it; no error.
-    pub(crate) fn unenforced(&mut self, path: &Path<'_>, detail: &str) {
-        self.unenforced.push(FieldError {
-            field: path.to_string(),
-            kind: FieldErrorKind::NotSupportedYet,
-            message: format!("Not enforced yet: {detail}"),
-            position: None,
-        });
-    }
-
-    pub(crate) fn take_unenforced(&mut self) -> Vec<FieldError> {
-        std::mem::take(&mut self.unenforced)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -10,8 +10,9 @@ use crate::{
     resources::{ResourceAmounts, Resources},
 };
 
+const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
 const HUGEPAGES: &str = "hugepages-";
-const KNOWN: [&str; 3] = ["cpu", "memory", "hugepages-SIZE"];
+const KNOWN: [&str; 4] = ["cpu", "memory", EPHEMERAL_STORAGE, "hugepages-SIZE"];
 
 type Amounts = BTreeMap<String, Text>;
 
@@ -31,9 +32,8 @@ pub(super) fn convert(
     let limits_path = path.child("limits");
     let requests_path = path.child("requests");
     let converted_limits = amounts(limits, &limits_path, errors);
-    if converted_limits.ephemeral_storage.is_some() {
-        let path = limits_path.key("ephemeral-storage");
-        errors.unenforced(&path, "the use of local storage is not watched");
+    if converted_limits.ephemeral_storage.is_some() && !errors.are_relaxed() {
+        errors.no_eviction(&limits_path.key(EPHEMERAL_STORAGE));
     }
     let mut converted_requests = amounts(requests, &requests_path, errors);
     for (name, request) in requests {
@@ -68,11 +68,8 @@ pub(super) fn amounts(list: &Amounts, path: &Path<'_>, errors: &mut Errors) -> R
         match name.as_str() {
             "cpu" => amounts.cpu = Some(quantity(&path, &text.0, errors).milli_cpu()),
             "memory" => amounts.memory = Some(quantity(&path, &text.0, errors).units()),
-            "ephemeral-storage" if errors.are_relaxed() => {
+            EPHEMERAL_STORAGE => {
                 amounts.ephemeral_storage = Some(quantity(&path, &text.0, errors).units());
-            }
-            "ephemeral-storage" => {
-                errors.not_yet(&path, "limits of local storage come with a later release");
             }
             other => match other.strip_prefix(HUGEPAGES) {
                 Some(size) => hugepages(&mut amounts, size, &text.0, &path, errors),

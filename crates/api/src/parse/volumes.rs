@@ -213,17 +213,9 @@ fn empty_dir(
         .size_limit
         .as_ref()
         .map(|size| quantity(&path.child("sizeLimit"), &size.0, errors).units());
-    if size_limit.is_some() && medium == Medium::Disk {
+    if size_limit.is_some() && medium == Medium::Disk && !errors.are_relaxed() {
         let path = path.child("sizeLimit");
-        if errors.are_relaxed() {
-            errors.unenforced(&path, "the size of a volume on disk is not watched");
-        } else {
-            errors.not_yet(
-                &path,
-                "the size of a volume on disk is not watched yet; use the medium Memory, or leave \
-                 the limit out",
-            );
-        }
+        errors.no_eviction(&path);
     }
     VolumeSource::EmptyDir { medium, size_limit }
 }

@@ -94,12 +94,10 @@ fn good(value: Value) -> Pod {
         pod,
         unknown_fields,
         left_out,
-        unenforced,
         unsupported,
     } = parsed(value);
     assert_eq!(left_out, []);
     assert_eq!(unknown_fields, [""; 0]);
-    assert_eq!(unenforced, []);
     assert_eq!(unsupported, []);
     pod
 }
@@ -403,7 +401,7 @@ fn known_but_unsupported_fields_are_named() {
 }
 
 #[test]
-fn limits_of_local_storage_are_taken_with_a_remark() {
+fn limits_of_local_storage_are_taken() {
     let mut pod = with(
         "/spec/containers/0/resources",
         json!({"limits": {"ephemeral-storage": "1Gi"}, "requests": {"ephemeral-storage": "1Gi"}}),
@@ -415,14 +413,8 @@ fn limits_of_local_storage_are_taken_with_a_remark() {
     );
     let parsed = parsed(pod);
     assert_eq!(parsed.unsupported, []);
-    let remarks: Vec<String> = parsed.unenforced.iter().map(ToString::to_string).collect();
-    assert_eq!(
-        remarks,
-        [
-            "spec.volumes[0].emptyDir.sizeLimit: Not enforced yet: the size of a volume on disk is not watched",
-            "spec.containers[0].resources.limits[ephemeral-storage]: Not enforced yet: the use of local storage is not watched",
-        ]
-    );
+    let limits = &parsed.pod.spec.containers[0].resources.limits;
+    assert_eq!(limits.ephemeral_storage, Some(1 << 30));
     assert_eq!(
         parsed.pod.spec.volumes[0].source,
         VolumeSource::EmptyDir {

@@ -62,7 +62,7 @@ fn what_is_not_built_is_refused() {
         (
             "/spec/containers/0/resources",
             json!({"limits": {"ephemeral-storage": "1Gi"}}),
-            "spec.containers[0].resources.limits[ephemeral-storage]: Not supported yet: limits of local storage come with a later release",
+            "spec.containers[0].resources.limits[ephemeral-storage]: Forbidden: pods of manifests are never evicted, so nothing would hold them to a limit of the disk; leave it out, or use an emptyDir with the medium Memory",
         ),
         (
             "/spec/containers/0/resources",

@@ -111,6 +111,7 @@ pub(crate) fn join(
             eviction: None,
             shutdown: None,
             node_cgroups: None,
+            local_storage: None,
             net: Arc::new(NoNet),
             intents: IntentBoard::new(disk.intents.path().to_owned()),
             cluster: Arc::clone(&gate) as _,

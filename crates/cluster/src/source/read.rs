@@ -182,7 +182,7 @@ pub(super) fn parse(json: &RawValue, api: &ApiPod, node_name: &str, known: Optio
     let resize = resize::hold(&mut value, known.as_ref());
     match api_pod(value, node_name) {
         Ok(mut parsed) => Parsed {
-            unknown: ignored(parsed.unknown_fields, &parsed.unenforced),
+            unknown: parsed.unknown_fields,
             left_out: parsed.left_out,
             rejection: (!parsed.unsupported.is_empty()).then(|| Rejection {
                 reason: UNSUPPORTED.into(),
@@ -202,11 +202,6 @@ pub(super) fn parse(json: &RawValue, api: &ApiPod, node_name: &str, known: Optio
             unreadable(json, api, node_name, errors.collect())
         }
     }
-}
-
-fn ignored(unknown: Vec<String>, unenforced: &[FieldError]) -> Vec<String> {
-    let unenforced = unenforced.iter().map(|error| error.field.clone());
-    unknown.into_iter().chain(unenforced).collect()
 }
 
 fn listed(errors: &[FieldError]) -> String {

@@ -9,11 +9,13 @@ use std::{
 };
 
 use rubelet_cgroup_plan::CgroupPath;
+use rubelet_cri::{ImageService, v1};
 use rubelet_host::{
     CgroupFs,
     usage::{self, FileSystemUsage, Usage},
 };
 use rubelet_node_plan::eviction::{FileSystem, FileSystemLayout, ResourceLevel, ResourceLevels};
+use rubelet_node_state::runtime_state::RuntimeState;
 use tokio::{
     task::{JoinHandle, spawn_blocking},
     time::timeout,
@@ -30,6 +32,36 @@ pub struct RuntimeDirectories {
     pub images: Option<PathBuf>,
     /// Directory of the writable layers, if the runtime names one.
     pub layers: Option<PathBuf>,
+}
+
+/// Longest wait for an answer of the runtime about its directories.
+const RUNTIME_PATIENCE: Duration = Duration::from_secs(2);
+
+impl RuntimeDirectories {
+    /// Asks the runtime, until it has named a directory.
+    pub(crate) async fn find(&mut self, images: &dyn ImageService, runtime: &RuntimeState) {
+        if self.images.is_some() || !runtime.is_ready() {
+            return;
+        }
+        let asked = images.image_fs_info(v1::ImageFsInfoRequest {});
+        match timeout(RUNTIME_PATIENCE, asked).await {
+            Ok(Ok(answer)) => {
+                let first = |list: &[v1::FilesystemUsage]| -> Option<PathBuf> {
+                    let path = &list.first()?.fs_id.as_ref()?.mountpoint;
+                    (!path.is_empty()).then(|| path.into())
+                };
+                *self = Self {
+                    images: first(&answer.image_filesystems),
+                    layers: first(&answer.container_filesystems),
+                };
+            }
+            Ok(Err(error)) => {
+                debug!(%error, "Cannot get the image file system from the runtime");
+            }
+            // Memory is measured without the runtime, too.
+            Err(_) => debug!("Getting the image file system from the runtime takes too long"),
+        }
+    }
 }
 
 /// Levels of file systems, and which of them are the same.
@@ -139,14 +171,14 @@ fn file_system(usage: FileSystemUsage) -> FileSystem {
 }
 
 /// Measures through a [`LevelSource`].
-pub(super) struct LevelSampler {
+pub(crate) struct LevelSampler {
     source: Arc<dyn LevelSource>,
     /// A measurement of file systems that takes long. No second one is started beside it.
     running: Option<JoinHandle<FileSystemLevels>>,
 }
 
 impl LevelSampler {
-    pub(super) fn new(source: Arc<dyn LevelSource>) -> Self {
+    pub(crate) fn new(source: Arc<dyn LevelSource>) -> Self {
         Self {
             source,
             running: None,
@@ -155,22 +187,7 @@ impl LevelSampler {
 
     /// Measures now. The levels of file systems that do not respond are unknown.
     pub(super) async fn measure(&mut self, directories: &RuntimeDirectories) -> FileSystemLevels {
-        let source = Arc::clone(&self.source);
-        let of = directories.clone();
-        let running = self
-            .running
-            .get_or_insert_with(|| spawn_blocking(move || source.file_systems(&of)));
-        let (disks, layout) = match timeout(PATIENCE, &mut *running).await {
-            Ok(measured) => {
-                self.running = None;
-                // A join error means that the agent stops.
-                measured.unwrap_or_default()
-            }
-            Err(_) => {
-                debug!("Reading file system usage takes too long; their levels are unknown");
-                FileSystemLevels::default()
-            }
-        };
+        let (disks, layout) = self.file_systems(directories).await;
         let source = Arc::clone(&self.source);
         let others = spawn_blocking(move || source.memory_and_pids()).await;
         let levels = ResourceLevels {
@@ -180,5 +197,28 @@ impl LevelSampler {
             ..others.unwrap_or_default()
         };
         (levels, layout)
+    }
+
+    /// Measures the file systems. The levels of those that do not respond are unknown.
+    pub(crate) async fn file_systems(
+        &mut self,
+        directories: &RuntimeDirectories,
+    ) -> FileSystemLevels {
+        let source = Arc::clone(&self.source);
+        let of = directories.clone();
+        let running = self
+            .running
+            .get_or_insert_with(|| spawn_blocking(move || source.file_systems(&of)));
+        match timeout(PATIENCE, &mut *running).await {
+            Ok(measured) => {
+                self.running = None;
+                // A join error means that the agent stops.
+                measured.unwrap_or_default()
+            }
+            Err(_) => {
+                debug!("Reading file system usage takes too long; their levels are unknown");
+                FileSystemLevels::default()
+            }
+        }
     }
 }

@@ -30,7 +30,7 @@ pub trait PodUsageSource: Send + Sync + 'static {
 }
 
 /// The usage of these pods with that of their containers.
-pub(super) async fn of_pods(
+pub(crate) async fn of_pods(
     source: &dyn PodUsageSource,
     runtime: &dyn RuntimeService,
     pods: Vec<Arc<Pod>>,
@@ -40,7 +40,15 @@ pub(super) async fn of_pods(
         StarvedResource::Memory | StarvedResource::Pids => BRIEFLY,
         StarvedResource::EphemeralStorage | StarvedResource::Inodes => LONG,
     };
-    let request = v1::ListContainerStatsRequest::default();
+    // To add up the layers of all others costs as much.
+    let only = match pods.as_slice() {
+        [pod] => Some(v1::ContainerStatsFilter {
+            label_selector: [(POD_UID.to_owned(), pod.uid.as_str().to_owned())].into(),
+            ..v1::ContainerStatsFilter::default()
+        }),
+        _ => None,
+    };
+    let request = v1::ListContainerStatsRequest { filter: only };
     let listed = timeout(limit, runtime.list_container_stats(request));
     let (mut usage, listed) = tokio::join!(source.usage(pods, resource), listed);
     let stats = match listed {

@@ -6,7 +6,10 @@ use async_trait::async_trait;
 use rubelet_api::pod::Pod;
 use rubelet_base::PodUid;
 use rubelet_host::tree_usage::{self, TreeUsage};
-use rubelet_node_plan::eviction::{ContainerUsage, DiskUsage, PodUsage, StarvedResource};
+use rubelet_node_plan::eviction::{
+    ContainerUsage, DiskUsage, PodUsage, StarvedResource, VolumeUsage,
+};
+use rubelet_node_state::host_error::HostError;
 use tracing::debug;
 
 use super::{LocalHost, LocalHostState, directories};
@@ -39,36 +42,48 @@ impl PodUsageSource for LocalHost {
     }
 }
 
-/// Logs by container, and volumes.
+/// Logs by container, volumes, and other files.
 fn disk_usage(host: &LocalHostState, pod: &Pod) -> io::Result<PodUsage> {
+    let other = |error: HostError| io::Error::other(error.to_string());
     let mut usage = PodUsage::default();
-    let logs = host
-        .log_dir(&pod.name, &pod.uid)
-        .map_err(|error| io::Error::other(error.to_string()))?;
-    for container in pod.spec.all_containers() {
+    let mut is_partial = false;
+    let mut take = |found: io::Result<TreeUsage>| -> io::Result<DiskUsage> {
+        let found = present(found)?;
+        is_partial |= found.is_partial;
+        let TreeUsage { bytes, inodes, .. } = found;
+        Ok(DiskUsage { bytes, inodes })
+    };
+    let logs = host.log_dir(&pod.name, &pod.uid).map_err(other)?;
+    let ephemeral = pod.spec.ephemeral_containers.iter();
+    let containers = pod
+        .spec
+        .all_containers()
+        .chain(ephemeral.map(|one| &one.container));
+    for container in containers {
         let directory = logs.path().join(&*container.name);
-        let found = present(tree_usage::of(&directory))?;
         usage.containers.push(ContainerUsage {
             name: container.name.clone(),
-            logs: Some(found),
+            logs: Some(take(tree_usage::of(&directory))?),
             ..ContainerUsage::default()
         });
     }
-    let dirs =
-        directories::dirs(host, &pod.uid).map_err(|error| io::Error::other(error.to_string()))?;
-    for directory in dirs.volumes_on_disk() {
-        let found = present(tree_usage::of(&directory))?;
-        usage.volumes.bytes = usage.volumes.bytes.saturating_add(found.bytes);
-        usage.volumes.inodes = usage.volumes.inodes.saturating_add(found.inodes);
+    let dirs = directories::dirs(host, &pod.uid).map_err(other)?;
+    let volumes = rubelet_volumes::measured(pod, &dirs);
+    for volume in volumes.into_iter().filter(|one| one.is_ephemeral) {
+        usage.volumes.push(VolumeUsage {
+            name: volume.name,
+            usage: take(tree_usage::of(&volume.path))?,
+        });
     }
+    usage.files = take(tree_usage::of_file(&dirs.etc_hosts()))?;
+    usage.is_partial = is_partial;
     Ok(usage)
 }
 
-/// A directory that does not exist uses nothing.
-fn present(found: io::Result<TreeUsage>) -> io::Result<DiskUsage> {
+/// What does not exist uses nothing.
+fn present(found: io::Result<TreeUsage>) -> io::Result<TreeUsage> {
     match found {
-        Ok(TreeUsage { bytes, inodes }) => Ok(DiskUsage { bytes, inodes }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(DiskUsage::default()),
-        Err(error) => Err(error),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(TreeUsage::default()),
+        found => found,
     }
 }

@@ -50,6 +50,7 @@ use crate::{
     agent::{Agent, AgentParts},
     eviction::EvictionSettings,
     image_collection::ImageCollectionSettings,
+    local_storage::LocalStorageSettings,
     log_rotation::LogRotationSettings,
     node_shutdown::ShutdownSettings,
     node_allocatable::NodeCgroups,
@@ -104,6 +105,8 @@ pub(super) struct Node {
     pub(super) shutdown: Option<ShutdownSettings>,
     /// The cgroups of the node; not limited if `None`.
     pub(super) node_cgroups: Option<Arc<dyn NodeCgroups>>,
+    /// Settings of the limits of local storage; off if `None`.
+    pub(super) local_storage: Option<LocalStorageSettings>,
     agent: Option<Agent>,
     /// Events of all agents.
     recorder: Recorder,
@@ -179,6 +182,7 @@ impl Node {
             eviction: None,
             shutdown: None,
             node_cgroups: None,
+            local_storage: None,
             agent: None,
         }
     }
@@ -215,6 +219,7 @@ impl Node {
             eviction: self.eviction.clone(),
             shutdown: self.shutdown.clone(),
             node_cgroups: self.node_cgroups.clone(),
+            local_storage: self.local_storage.clone(),
             net: Arc::clone(&self.net) as _,
             intents: IntentBoard::new(self.intents.path().to_owned()),
             cluster: Arc::clone(&self.cluster) as _,

@@ -35,6 +35,15 @@ pub struct ContainerUsage {
     pub logs: Option<DiskUsage>,
 }
 
+/// The usage of one volume.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct VolumeUsage {
+    /// Name of the volume.
+    pub name: Box<str>,
+    /// What it uses.
+    pub usage: DiskUsage,
+}
+
 /// The usage of one pod. A pod that runs nothing uses nothing, which is known without measuring.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PodUsage {
@@ -43,16 +52,31 @@ pub struct PodUsage {
     /// Processes and threads.
     pub pids: u64,
     /// Volumes on the node's file system that are removed with the pod.
-    pub volumes: DiskUsage,
+    pub volumes: Vec<VolumeUsage>,
+    /// Other files of the pod, such as its `/etc/hosts`.
+    pub files: DiskUsage,
+    /// Whether its files are too many to be counted: it uses at least this.
+    pub is_partial: bool,
     /// Its containers, those with a record in the runtime.
     pub containers: Vec<ContainerUsage>,
 }
 
 impl PodUsage {
+    /// All that it uses on disks, wherever they are.
+    pub(crate) fn disk_total(&self) -> DiskUsage {
+        self.disk(DiskParts {
+            writable_layers: true,
+            logs_and_volumes: true,
+        })
+    }
+
     /// The parts of its disk usage that count, added up.
     pub(crate) fn disk(&self, parts: DiskParts) -> DiskUsage {
         let of = |counts: bool, usage: Option<DiskUsage>| usage.filter(|_| counts);
-        let volumes = of(parts.logs_and_volumes, Some(self.volumes));
+        let volumes = self.volumes.iter().map(|volume| volume.usage);
+        let files = volumes
+            .chain([self.files])
+            .map(|usage| of(parts.logs_and_volumes, Some(usage)));
         let containers = self.containers.iter().flat_map(|container| {
             [
                 of(parts.writable_layers, container.writable_layer),
@@ -60,7 +84,7 @@ impl PodUsage {
             ]
         });
         containers
-            .chain([volumes])
+            .chain(files)
             .flatten()
             .fold(DiskUsage::default(), DiskUsage::plus)
     }

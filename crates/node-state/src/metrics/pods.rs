@@ -54,6 +54,7 @@ pub struct PodMetrics {
     preemptions: IntCounterVec,
     evictions: IntCounterVec,
     eviction_stats_age: HistogramVec,
+    volume_measurements: HistogramVec,
 }
 
 impl PodMetrics {
@@ -94,6 +95,12 @@ impl PodMetrics {
                 DEFAULT_BUCKETS.to_vec(),
                 "eviction_signal",
             ),
+            volume_measurements: factory.histograms(
+                "kubelet_volume_metric_collection_duration_seconds",
+                "Duration in seconds to calculate volume stats",
+                DEFAULT_BUCKETS.to_vec(),
+                "metric_source",
+            ),
         }
     }
 
@@ -118,6 +125,13 @@ impl PodMetrics {
     pub fn eviction_measured(&self, signal: &str, age: Duration) {
         let histogram = self.eviction_stats_age.with_label_values(&[signal]);
         histogram.observe(age.as_secs_f64());
+    }
+
+    /// Adding up the files of a volume took so long.
+    pub fn volume_measured(&self, took: Duration) {
+        // The kubelet's other source is `fsquota`.
+        let histogram = self.volume_measurements.with_label_values(&["du"]);
+        histogram.observe(took.as_secs_f64());
     }
 
     /// The task of a desired pod started.

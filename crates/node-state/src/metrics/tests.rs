@@ -139,6 +139,7 @@ fn all_names() -> String {
     metrics
         .pods
         .eviction_measured("memory.available", Duration::ZERO);
+    metrics.pods.volume_measured(Duration::ZERO);
     metrics.pods.synced(SyncKind::Create, Duration::ZERO);
     let labels = HttpLabels {
         method: "GET",

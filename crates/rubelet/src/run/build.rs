@@ -61,6 +61,7 @@ pub(super) async fn build(
     let objects = Arc::clone(&cluster_deps.objects);
     let host = parts::host(flags, resolved, node)?;
     let eviction = eviction::settings(&resolved.config, root, &node.cgroups, Arc::clone(&host))?;
+    let local_storage = eviction::local_storage(resolved, root, &node.cgroups, &host);
     let services = parts::services(resolved, metrics, opened.embedded.as_ref())?;
     let calls = Arc::clone(&services.calls);
     let endpoint = Arc::clone(&services.endpoint);
@@ -82,6 +83,7 @@ pub(super) async fn build(
     agent_parts.image_collection = parts::image_collection(&resolved.config, eviction.is_some());
     agent_parts.eviction = eviction;
     agent_parts.shutdown = shutdown::settings(&resolved.config, root)?;
+    agent_parts.local_storage = local_storage;
     let (runtime, images) = (
         Arc::clone(&agent_parts.runtime),
         Arc::clone(&agent_parts.images),

@@ -4,11 +4,12 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::anyhow;
 use rubelet_base::ErrorChain;
-use rubelet_config::KubeletConfiguration;
+use rubelet_config::{KubeletConfiguration, Resolved};
 use rubelet_host::CgroupFs;
 use rubelet_kubelet::{
     eviction::{EvictionSettings, KernelMemoryAlarm, MachineLevels, MemoryAlarm},
     host::LocalHost,
+    local_storage::LocalStorageSettings,
 };
 use rubelet_node_plan::eviction::{EvictionPolicy, EvictionTexts};
 
@@ -49,4 +50,22 @@ pub(super) fn settings(
         pods: host,
         alarm: KernelMemoryAlarm::new().map(|alarm| Arc::new(alarm) as Arc<dyn MemoryAlarm>),
     }))
+}
+
+/// The settings of the limits of local storage; `None` if there are none: without a cluster there are no
+/// pods that are evicted.
+pub(super) fn local_storage(
+    resolved: &Resolved,
+    root: &Path,
+    cgroups: &CgroupFs,
+    host: &Arc<LocalHost>,
+) -> Option<LocalStorageSettings> {
+    let is_on = resolved.joined && resolved.config.local_storage_capacity_isolation;
+    is_on.then(|| LocalStorageSettings {
+        levels: Arc::new(MachineLevels {
+            root: root.to_owned(),
+            cgroups: cgroups.clone(),
+        }),
+        pods: Arc::clone(host) as _,
+    })
 }

@@ -268,5 +268,6 @@ pub(super) fn agent(
         image_collection: None,
         eviction: None,
         shutdown: None,
+        local_storage: None,
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, convert::Infallible, future::pending, path::Pat
 use rubelet_audit::AuditLog;
 use rubelet_cluster::node::set_runtime_pod_cidrs;
 use rubelet_config::{Flags, Resolved};
-use rubelet_kubelet::{PodSources, agent::Agent};
+use rubelet_kubelet::{PodSources, agent::Agent, oom_watch::watch_ooms};
 use rubelet_kubelet_api::serve_read_only;
 use rubelet_node_state::metrics::NodeMetrics;
 use rubelet_runtime::EmbeddedRuntime;
@@ -103,6 +103,7 @@ pub(super) async fn spawn(
         &stopped,
     );
     spawn_watchers(&agent, problems, &mut tasks);
+    tasks.spawn(watch_ooms(built.recorder.clone(), Arc::clone(&node.name)));
     spawn_peer_pings(&resolved, &metrics, &mut tasks);
     if resolved.config.make_iptables_util_chains {
         tasks.spawn(iptables_hint::keep());

@@ -5,8 +5,11 @@ use std::{sync::Arc, time::Duration};
 use anyhow::Context as _;
 use rubelet_cgroup_plan::CgroupDriver;
 use rubelet_config::{Flags, Resolved};
+use rubelet_kubelet::pod_host::{PodFiles, PodHost};
 use rubelet_node_plan::{CgroupRoot, CgroupTree};
-use rubelet_stats::{StatsCollector, StatsSettings, UsageSource};
+use rubelet_stats::{
+    PodDirectories, PodDirectoriesOf, StatsCollector, StatsSettings, UsageSource, VolumeDirectory,
+};
 use rubelet_view::StatsParts;
 
 use super::{build::Built, open::Opened};
@@ -37,6 +40,9 @@ pub(super) fn parts(
             .config
             .cpu_cfs_quota
             .then(|| micros(resolved.config.cpu_cfs_quota_period)),
+        volume_period: resolved.config.volume_stats_agg_period,
+        metrics: Arc::clone(&opened.metrics),
+        directories: directories(Arc::clone(&built.host)),
         log_directory: Arc::new(move |pod, container| {
             // All logs of a container are in one directory.
             let mut path = host.log_path(pod, container, 0);
@@ -47,6 +53,22 @@ pub(super) fn parts(
     Ok(StatsParts {
         collector: Arc::new(collector),
         max_age: flags.housekeeping_interval(),
+    })
+}
+
+/// The directories of a pod, as the host lays them out.
+fn directories(host: Arc<dyn PodHost>) -> PodDirectoriesOf {
+    Arc::new(move |pod| {
+        let PodFiles { volumes, etc_hosts } = host.measured_files(pod);
+        let volumes = volumes.into_iter().map(|volume| VolumeDirectory {
+            name: volume.name.into(),
+            path: volume.path,
+            is_ephemeral: volume.is_ephemeral,
+        });
+        PodDirectories {
+            volumes: volumes.collect(),
+            etc_hosts,
+        }
     })
 }
 

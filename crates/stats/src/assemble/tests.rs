@@ -32,6 +32,8 @@ fn target(containers: &[&str]) -> PodTarget {
                 cpu_spec: CpuSpec::default(),
             })
             .collect(),
+        volumes: Vec::new(),
+        etc_hosts: None,
     }
 }
 

@@ -19,6 +19,7 @@ use crate::{
     node,
     sample::{FsSample, NodeSample},
     target::PodTarget,
+    volumes::{VolumeMeter, VolumeReadings, measurer},
 };
 
 /// How long a request waits for each source. Metrics servers give up after 10 s.
@@ -27,8 +28,11 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(4);
 /// A value, or why there is none, for an operator.
 type SourceAnswer<T> = Result<T, String>;
 
-/// The file system of the logs, and bytes and inodes of log files by container.
-type LogReadings = (Option<FsSample>, HashMap<Arc<str>, (u64, u64)>);
+/// Bytes and inodes, by container or pod.
+type FilesByOwner = HashMap<Arc<str>, (u64, u64)>;
+
+/// The file system of the logs, the log files by container, and other files by pod.
+type LogReadings = (Option<FsSample>, FilesByOwner, FilesByOwner);
 
 /// The sources, and the calls in flight.
 #[derive(Default)]
@@ -39,6 +43,7 @@ pub(super) struct StatsSources {
     runtime_disks: InFlight<SourceAnswer<RuntimeDisks>>,
     root: InFlight<SourceAnswer<Option<FsSample>>>,
     logs: InFlight<SourceAnswer<LogReadings>>,
+    volumes: VolumeMeter,
 }
 
 /// What was read.
@@ -59,9 +64,9 @@ impl StatsSources {
         targets: &Arc<[PodTarget]>,
         detail: StatsDetail,
     ) -> SourceReadings {
-        let full = detail == StatsDetail::Full;
+        let full = detail != StatsDetail::Usage;
         let asks_runtime = full || settings.source == UsageSource::Runtime;
-        let (node, cgroups, root, logs, runtime_disks, mut runtime) = tokio::join!(
+        let (node, cgroups, root, logs, volumes, runtime_disks, mut runtime) = tokio::join!(
             self.node.ask(PATIENCE, || read_node(settings)),
             self.cgroups
                 .ask(PATIENCE, || read_cgroups(settings, targets)),
@@ -70,6 +75,7 @@ impl StatsSources {
                 full,
                 self.logs.ask(PATIENCE, || read_logs(settings, targets))
             ),
+            read_volumes(&mut self.volumes, settings, targets, detail),
             when(
                 full,
                 self.runtime_disks
@@ -87,7 +93,8 @@ impl StatsSources {
         }
         let mut node = value("/proc", Some(node), &mut problems);
         node.fs = value("the root directory", root, &mut problems);
-        let (log_fs, log_files) = value("the directory of the logs", logs, &mut problems);
+        let (log_fs, log_files, pod_files) =
+            value("the directory of the logs", logs, &mut problems);
         let disks = value(
             "the disks of the container runtime",
             runtime_disks,
@@ -103,6 +110,9 @@ impl StatsSources {
                 layers: node.container_fs,
                 logs: log_fs,
                 log_files,
+                pod_files,
+                root: node.fs,
+                volumes,
             },
         };
         SourceReadings {
@@ -174,8 +184,23 @@ fn read_logs(settings: &StatsSettings, targets: &Arc<[PodTarget]>) -> Call<LogRe
             true => Some(file_system(&logs, &clock)?),
             false => None,
         };
-        Ok((fs, disks::log_files(&targets)))
+        Ok((fs, disks::log_files(&targets), disks::pod_files(&targets)))
     })
+}
+
+async fn read_volumes(
+    meter: &mut VolumeMeter,
+    settings: &StatsSettings,
+    targets: &[PodTarget],
+    detail: StatsDetail,
+) -> VolumeReadings {
+    match settings.volume_period {
+        Some(period) if detail == StatsDetail::Volumes => {
+            let measure = measurer(settings.clock.clone(), Arc::clone(&settings.metrics));
+            meter.read(targets, period, &measure).await
+        }
+        _ => VolumeReadings::default(),
+    }
 }
 
 fn file_system(path: &Path, clock: &Clock) -> SourceAnswer<FsSample> {

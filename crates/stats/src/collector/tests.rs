@@ -21,6 +21,7 @@ use rubelet_node_plan::CgroupRoot;
 use rubelet_node_state::{board::Board, pod_board::PodEntry};
 
 use super::{sources::PATIENCE, *};
+use crate::target::{PodDirectories, VolumeDirectory};
 
 const NOW: &str = "2026-03-01T12:00:00Z";
 
@@ -135,6 +136,19 @@ impl TestNode {
                 let logs = root.path().join("logs");
                 Arc::new(move |_, container| logs.join(container))
             },
+            directories: {
+                let root = root.path().to_owned();
+                Arc::new(move |_| PodDirectories {
+                    volumes: vec![VolumeDirectory {
+                        name: "data".into(),
+                        path: root.join("data"),
+                        is_ephemeral: true,
+                    }],
+                    etc_hosts: Some(root.join("hosts")),
+                })
+            },
+            volume_period: Some(Duration::from_secs(60)),
+            metrics: NodeMetrics::new(),
         });
         let node = Self {
             root,
@@ -340,4 +354,29 @@ async fn disks_and_networks_are_read_when_they_are_requested() {
         .sample(StatsDetail::Usage, Duration::from_secs(5));
     assert!(Arc::ptr_eq(&again.await, &sample));
     assert!(Arc::ptr_eq(&full().await, &sample));
+}
+
+#[tokio::test(start_paused = true)]
+async fn volumes_are_added_up_when_they_are_requested() {
+    let node = TestNode::new(Answers::WithContainers, UsageSource::Cgroups);
+    node.put_cgroup(&node.pod_directory(), 20);
+    node.put("data/file", &"x".repeat(8192));
+    node.put("hosts", &"x".repeat(4096));
+    let of = |detail| node.collector.sample(detail, Duration::ZERO);
+    let without = of(StatsDetail::Full).await;
+    assert_eq!(without.pods[0].volumes, []);
+    assert_eq!(without.pods[0].ephemeral_storage, None);
+
+    let with = of(StatsDetail::Volumes).await;
+    assert_eq!(with.problems, Vec::<String>::new());
+    let [volume] = with.pods[0].volumes.as_slice() else {
+        panic!("{:?}", with.pods[0]);
+    };
+    assert_eq!((&*volume.name, volume.fs.inodes_used), ("data", Some(2)));
+    let used = volume.fs.used.unwrap();
+    assert!(used >= 8192, "{used}");
+    let storage = with.pods[0].ephemeral_storage.unwrap();
+    let expected = used + 9 + 4096;
+    assert!(storage.used >= Some(expected), "{storage:?}, volume {used}");
+    assert!(storage.capacity > Some(0));
 }

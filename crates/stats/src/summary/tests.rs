@@ -130,6 +130,15 @@ fn the_fields_are_those_of_the_kubelet() {
                 logs: fs,
                 ..ContainerSample::default()
             }],
+            volumes: vec![VolumeSample {
+                name: "data".into(),
+                fs: FsSample {
+                    inodes: None,
+                    ..disk()
+                },
+                is_ephemeral: true,
+            }],
+            ephemeral_storage: fs,
             ..PodSample::default()
         }],
         ..StatsSample::default()

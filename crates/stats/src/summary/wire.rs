@@ -54,8 +54,20 @@ pub(super) struct Pod<'a> {
     pub(super) usage: Usage,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) network: Option<Network<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) volume: Vec<Volume<'a>>,
+    #[serde(rename = "ephemeral-storage", skip_serializing_if = "Option::is_none")]
+    pub(super) ephemeral_storage: Option<Fs>,
     #[serde(rename = "process_stats", skip_serializing_if = "Option::is_none")]
     pub(super) process_stats: Option<Processes>,
+}
+
+/// No volume here has a claim, so there is no `pvcRef`.
+#[derive(Serialize)]
+pub(super) struct Volume<'a> {
+    #[serde(flatten)]
+    pub(super) fs: Fs,
+    pub(super) name: &'a str,
 }
 
 #[derive(Serialize)]

@@ -14,6 +14,7 @@ mod controllers;
 mod eviction;
 mod images;
 mod joined;
+mod local_storage;
 mod mirrors;
 mod model;
 mod net;

@@ -42,7 +42,7 @@ use rubelet_sources::{
     state::ManifestEdits,
     status::{ManifestPod, ManifestState, ManifestStatus},
 };
-use rubelet_stats::{StatsCollector, StatsSettings, UsageSource};
+use rubelet_stats::{PodDirectories, StatsCollector, StatsSettings, UsageSource};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::{sync::watch, task::JoinSet};
@@ -160,6 +160,9 @@ impl TestView {
             root: "/".into(),
             logs: directory.path().to_owned(),
             log_directory: Arc::new(|_, container| container.into()),
+            directories: Arc::new(|_| PodDirectories::default()),
+            volume_period: None,
+            metrics: NodeMetrics::new(),
             cpu_period_us: None,
         });
         let stats = StatsParts {

@@ -96,7 +96,10 @@ fn for_disks_only_what_is_on_that_file_system_counts() {
             inodes: 1000 - bytes,
         };
         Some(PodUsage {
-            volumes: disk(volumes),
+            volumes: vec![VolumeUsage {
+                name: "data".into(),
+                usage: disk(volumes),
+            }],
             containers: vec![ContainerUsage {
                 name: "a".into(),
                 memory: None,
