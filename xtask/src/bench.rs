@@ -2,6 +2,7 @@
 //! private containerd and with the embedded runtime.
 
 mod bare;
+mod benchmark;
 mod binary;
 mod churn;
 mod disk_busy;
@@ -29,7 +30,8 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use crate::{cargo, workspace};
-use registry::{BENCHMARKS, Benchmark, Group};
+use benchmark::{Benchmark, Group};
+use registry::BENCHMARKS;
 use report::Results;
 
 /// The parsed command line.

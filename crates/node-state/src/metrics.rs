@@ -13,12 +13,12 @@ mod pleg;
 mod pods;
 mod runtime;
 mod shutdowns;
+mod tasks;
 
 use std::sync::Arc;
 
 use prometheus::{Registry, TextEncoder};
 
-use self::factory::MetricFactory;
 pub use self::{
     api::ApiMetrics,
     http::{HttpLabels, HttpMetrics},
@@ -29,6 +29,7 @@ pub use self::{
     runtime::{RuntimeMetrics, operation_type},
     shutdowns::ShutdownMetrics,
 };
+use self::{factory::MetricFactory, tasks::TaskMetrics};
 
 /// All metrics of a node. Shared by `Arc`; counting takes no lock that a scrape holds for long.
 pub struct NodeMetrics {
@@ -49,6 +50,7 @@ pub struct NodeMetrics {
     pub peers: PeerMetrics,
     /// Of graceful shutdowns of the node.
     pub shutdowns: ShutdownMetrics,
+    tasks: TaskMetrics,
 }
 
 impl NodeMetrics {
@@ -66,6 +68,7 @@ impl NodeMetrics {
             api: ApiMetrics::new(&factory),
             peers: PeerMetrics::new(&factory),
             shutdowns: ShutdownMetrics::new(&factory),
+            tasks: TaskMetrics::new(&factory),
             registry,
         })
     }
@@ -75,6 +78,7 @@ impl NodeMetrics {
     pub fn render(&self) -> String {
         self.pleg.look();
         self.api.look();
+        self.tasks.look();
         TextEncoder::new()
             .encode_to_string(&self.registry.gather())
             .expect("every family has a name and numbers of its own type")

@@ -123,10 +123,24 @@ pub(crate) fn archive_with_note(image: Image, note: &str) -> Result<Vec<u8>> {
 /// # Errors
 /// When it can't be built or loaded.
 pub fn load_one(runtime: &TestRuntime, name: &str, note: &str) -> Result<()> {
+    let layer = layer::build(Path::new(BUSYBOX), Some(note))?;
+    load_layer(runtime, name, &json!({ "Cmd": ["sh"] }), &layer)
+}
+
+/// Loads an image that has these programs of busybox, such as `cat`, and no shell.
+///
+/// # Errors
+/// When it can't be built or loaded.
+pub fn load_without_shell(runtime: &TestRuntime, name: &str, programs: &[&str]) -> Result<()> {
+    let layer = layer::build_programs(Path::new(BUSYBOX), programs)?;
+    load_layer(runtime, name, &json!({ "Env": ["PATH=/bin"] }), &layer)
+}
+
+/// Loads an image of one layer.
+fn load_layer(runtime: &TestRuntime, name: &str, config: &Value, layer: &[u8]) -> Result<()> {
     let path = runtime.scratch().dir().join("one.tar");
-    let image = |name: &str| (name.to_owned(), json!({ "Cmd": ["sh"] }));
     let write = |name: &str| -> Result<()> {
-        let archive = archive_with_note(image(name), note)?;
+        let archive = archive::build(layer, &[(name.to_owned(), config.clone())])?;
         std::fs::write(&path, archive).with_context(|| format!("cannot write {}", path.display()))
     };
     let file = path.display().to_string();

@@ -139,7 +139,7 @@ pub fn all_pids() -> Vec<u32> {
 
 /// The value of an environment variable that process `pid` was started with.
 #[must_use]
-pub fn environment_variable(pid: u32, name: &str) -> Option<String> {
+pub(crate) fn environment_variable(pid: u32, name: &str) -> Option<String> {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     let text = String::from_utf8_lossy(&environment);
     text.split('\0')

@@ -1,82 +1,6 @@
 //! All benchmarks in one table.
 
-/// The setup of a measurement; benchmarks of one group share it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Group {
-    /// Only the binary file.
-    Binary,
-    /// An agent without any pod.
-    EmptyNode,
-    /// An agent with 100 pods from a directory.
-    HundredPods,
-    /// The same runtime with 100 such pods, without an agent.
-    RuntimeAlone,
-    /// An agent with 100 pods whose containers are killed.
-    Restarts,
-    /// The same, while another program writes and syncs files on the same disk.
-    RestartsDiskBusy,
-    /// Plans only, without an agent.
-    Plan,
-    /// Relists of a model runtime.
-    Reconcile,
-    /// An agent with 1000 probes.
-    Probes,
-    /// An agent with pods that ignore SIGTERM.
-    Stubborn,
-    /// An agent with 100 pods of a model cluster.
-    Joined,
-    /// A model cluster and a model runtime.
-    Churn,
-    /// The embedded runtime alone, through its socket.
-    EmbeddedPods,
-    /// An agent with 100 pods on the embedded runtime.
-    EmbeddedHundred,
-    /// The same, with containers that are killed.
-    EmbeddedRestarts,
-    /// The same, while another program writes and syncs files on the same disk.
-    EmbeddedRestartsDiskBusy,
-    /// Pods of the embedded runtime that take over a host port from each other.
-    EmbeddedTakeover,
-    /// Pods of the embedded runtime that start while large volumes of others are filled.
-    EmbeddedCopies,
-    /// An agent with 1000 pods on the embedded runtime.
-    EmbeddedThousand,
-    /// Sessions through the kubelet API, on the embedded runtime.
-    Sessions,
-    /// The output of a container into a log that is rotated, on the embedded runtime.
-    Logs,
-    /// Ping and trace in network namespaces.
-    Network,
-}
-
-/// The direction in which a figure improves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Better {
-    /// Down.
-    Smaller,
-    /// Up.
-    Larger,
-    /// Without a goal: it shows how much of another number is not due to the agent.
-    Neither,
-}
-
-/// One number.
-#[derive(Debug)]
-pub(super) struct Benchmark {
-    /// The name on the command line and in the JSON output; its end is the unit.
-    pub(super) name: &'static str,
-    /// The unit for display.
-    pub(super) unit: &'static str,
-    /// The promised bound: a maximum, or a minimum where larger is better; nothing with
-    /// [`Better::Neither`].
-    pub(super) goal: f64,
-    /// The direction in which it improves.
-    pub(super) better: Better,
-    /// Its setup.
-    pub(super) group: Group,
-    /// Its description.
-    pub(super) about: &'static str,
-}
+use super::benchmark::{Benchmark, Better, Group};
 
 /// The benchmarks, in the order in which they are printed.
 pub(super) const BENCHMARKS: &[Benchmark] = &[
@@ -524,6 +448,22 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         about: "1 GiB from a forwarded port of a pod, through the kubelet API with TLS",
     },
     Benchmark {
+        name: "exec_mib_s_containerd",
+        unit: "MiB/s",
+        goal: 250.0,
+        better: Better::Larger,
+        group: Group::Sessions,
+        about: "exec_mib_s with containerd as the runtime",
+    },
+    Benchmark {
+        name: "portforward_mib_s_containerd",
+        unit: "MiB/s",
+        goal: 300.0,
+        better: Better::Larger,
+        group: Group::Sessions,
+        about: "portforward_mib_s with containerd as the runtime",
+    },
+    Benchmark {
         name: "portforward_rtt_us_p50",
         unit: "us",
         goal: 150.0,
@@ -564,6 +504,31 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         better: Better::Smaller,
         group: Group::Sessions,
         about: "private memory of the agent that these sessions add",
+    },
+    Benchmark {
+        name: "session_end_client_ms_p50",
+        unit: "ms",
+        goal: 2000.0,
+        better: Better::Smaller,
+        group: Group::Sessions,
+        about: "from the end of a client until its command, which ends with its input, is gone, the median of 20",
+    },
+    Benchmark {
+        name: "session_end_container_ms_p50",
+        unit: "ms",
+        goal: 2000.0,
+        better: Better::Smaller,
+        group: Group::Sessions,
+        about: "from SIGKILL of a container's process until the client of a command in it has the status, the \
+                median of 20",
+    },
+    Benchmark {
+        name: "session_end_cut_ms_max",
+        unit: "ms",
+        goal: 2500.0,
+        better: Better::Smaller,
+        group: Group::Sessions,
+        about: "from the cut of the network of 20 idle clients until the last of their commands is gone",
     },
     Benchmark {
         name: "log_rotate_mib_s",

@@ -3,7 +3,8 @@
 use anyhow::Result;
 use serde_json::{Map, Value};
 
-use super::registry::{BENCHMARKS, Benchmark, Better};
+use super::benchmark::{Benchmark, Better};
+use super::registry::BENCHMARKS;
 
 /// Numbers by the names of their benchmarks.
 #[derive(Debug, Default)]

@@ -2,15 +2,20 @@
 //! API server has.
 
 mod client;
+mod ends;
 mod leaks;
+mod other_runtime;
 mod peer;
 
-use std::time::{Duration, Instant};
+use std::{
+    net::Ipv4Addr,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use bytes::Bytes;
 use rubelet_streaming::{Duplex, PortDialer, RemoteProcess};
-use rubelet_testbed::{Agent, Embedded, agent::free_port, clock, images, proc, wait};
+use rubelet_testbed::{Agent, agent::free_port, clock, images, proc, runtime::AgentRuntime, wait};
 use serde_json::json;
 
 use self::client::NodeClient;
@@ -31,16 +36,20 @@ const ROUND_TRIPS: usize = 2000;
 /// Idle sessions.
 const SESSIONS: usize = 1000;
 
+/// The pod.
+const BOX: &str = "box";
+
 /// The port on which the pod sends zeros, and the one on which it echoes.
 const ZEROS: u16 = 9000;
 const ECHO: u16 = 9001;
 
 /// Measures `exec_session_ms_p50`, `exec_mib_s`, `portforward_mib_s`, `portforward_rtt_us_p50`,
-/// `session_kib`, `sessions_1000_ok`, `sessions_10000_left` and `sessions_10000_kib`.
+/// `session_kib`, `sessions_1000_ok`, `sessions_10000_left`, `sessions_10000_kib`, and those of
+/// [`ends`] and [`other_runtime`].
 pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
     let embedded = environment(request)?;
     progress("start a pod for sessions");
-    let (agent, client) = start(request, &embedded)?;
+    let (agent, client) = start(request, &embedded, Ipv4Addr::LOCALHOST, BOX, &manifest())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -65,7 +74,16 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
         anyhow::Ok(())
     })?;
     drop(agent);
+    if ends::NAMES.iter().any(|name| request.includes(name)) {
+        ends::measure(request, &embedded, &runtime, results)?;
+    }
     embedded.remove()?;
+    if other_runtime::NAMES
+        .iter()
+        .any(|name| request.includes(name))
+    {
+        other_runtime::measure(request, &runtime, results)?;
+    }
     peer::measure(&runtime)
 }
 
@@ -88,9 +106,15 @@ async fn through(client: &NodeClient) -> Result<[(&'static str, f64); 4]> {
     ])
 }
 
-fn start(request: &Request<'_>, embedded: &Embedded) -> Result<(Agent, NodeClient)> {
-    let builder = Agent::builder(embedded).program(&request.program);
-    let address = std::net::Ipv4Addr::LOCALHOST;
+/// An agent with this pod, whose kubelet API is at this address.
+fn start(
+    request: &Request<'_>,
+    runtime: &impl AgentRuntime,
+    address: Ipv4Addr,
+    pod: &str,
+    manifest: &str,
+) -> Result<(Agent, NodeClient)> {
+    let builder = Agent::builder(runtime).program(&request.program);
     let port = free_port(address.into())?;
     let (ca, credentials) = client::credentials()?;
     let file = builder.scratch().dir().join("client-ca.crt");
@@ -107,13 +131,13 @@ fn start(request: &Request<'_>, embedded: &Embedded) -> Result<(Agent, NodeClien
             }),
         )
         .config("authorization", json!({ "mode": "AlwaysAllow" }))
-        .manifest("box.yaml", manifest())
+        .manifest("pod.yaml", manifest)
         .start()?;
     agent.wait_notification("the pod is ready", TIMEOUT, |state| {
         let status = state.status();
         status.is_some_and(|status| status.starts_with("1/1 pods ready"))
     })?;
-    let pod = agent.full_name("box");
+    let pod = agent.full_name(pod);
     let client = NodeClient::new((address, port).into(), pod, &credentials)?;
     Ok((agent, client))
 }
@@ -126,7 +150,7 @@ fn manifest() -> String {
     json!({
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": { "name": "box" },
+        "metadata": { "name": BOX },
         "spec": {
             "terminationGracePeriodSeconds": 1,
             "containers": [{

@@ -248,3 +248,15 @@ fn requests_are_counted_as_the_kubelet_counts_them_and_refusals_by_their_code() 
         "kubelet_websocket_streaming_requests_total{subresource=\"exec\"} 1"
     );
 }
+
+#[tokio::test]
+async fn the_tasks_of_the_agent_are_counted_until_they_end() {
+    let metrics = NodeMetrics::new();
+    let count = || lines_of(&metrics.render(), "rubelet_async_tasks")[2].to_owned();
+    assert_eq!(count(), "rubelet_async_tasks 0");
+    let task = tokio::spawn(std::future::pending::<()>());
+    assert_eq!(count(), "rubelet_async_tasks 1");
+    task.abort();
+    assert!(task.await.is_err());
+    assert_eq!(count(), "rubelet_async_tasks 0");
+}

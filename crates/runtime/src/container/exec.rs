@@ -95,7 +95,11 @@ pub(crate) async fn start(
     let call = Call::Exec(Box::new(start));
     let started = link.call_with(call, command.fds).await;
     let (_, mut fds) = started.map_err(|error| {
-        RuntimeError::new(error.kind, format!("cannot execute the command: {error}"))
+        // What tools look for in the text of containerd and runc. Without containerd's identifier of the
+        // command, each failure of a probe has the same text, and so the same event.
+        let text =
+            format!("failed to exec in container: OCI runtime exec failed: exec failed: {error}");
+        RuntimeError::new(error.kind, text)
     })?;
     Ok((pending, fds.pop()))
 }

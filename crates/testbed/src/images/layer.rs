@@ -82,6 +82,20 @@ pub(super) fn build(busybox: &Path, note: Option<&str>) -> Result<Vec<u8>> {
     Ok(layer.0.into_inner()?)
 }
 
+/// An uncompressed tar archive with these programs of busybox in `/bin`, and nothing else: no shell. Busybox is
+/// what its name says, so that each is a program of its own.
+pub(super) fn build_programs(busybox: &Path, names: &[&str]) -> Result<Vec<u8>> {
+    let program =
+        std::fs::read(busybox).with_context(|| format!("cannot read {}", busybox.display()))?;
+    let mut layer = Layer(Builder::new(Vec::new()));
+    layer.add("bin/", EntryType::Directory, 0o755, 0, &[])?;
+    for name in names {
+        let path = format!("bin/{name}");
+        layer.add(&path, EntryType::Regular, 0o755, 0, &program)?;
+    }
+    Ok(layer.0.into_inner()?)
+}
+
 struct Layer(Builder<Vec<u8>>);
 
 impl Layer {

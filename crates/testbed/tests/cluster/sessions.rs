@@ -1,6 +1,7 @@
 //! Sessions with containers through the API server: `kubectl exec`, `attach`, `cp`, `run -i` and `port-forward`.
 
 use rubelet_testbed::http::get_tcp;
+use rubelet_testbed::images::load_without_shell;
 use rubelet_testbed::wait;
 use serde_json::json;
 use sim_api::{AccessRule, Credentials};
@@ -60,6 +61,49 @@ fn kubectl_exec_works_over_each_protocol() {
             let named = words.iter().find(|word| word.starts_with("no")).unwrap();
             assert!(output.said(named), "{client}: {output:?}");
         }
+    }
+}
+
+/// What kubectl shows for a program that the image does not have.
+const NO_SHELL: &str = "error: Internal error occurred: error executing command in container: failed to exec in \
+     container: OCI runtime exec failed: exec failed: unable to start container process: exec: \"sh\": \
+     executable file not found in $PATH";
+
+#[test]
+fn kubectl_execs_in_a_container_without_a_shell() {
+    let image = "localhost/rubelet/programs:1";
+    let joined = Joined::start("worker");
+    load_without_shell(&joined.runtime, image, &["sleep", "cat", "echo"]).unwrap();
+    let mut small = pod("small", "");
+    let container = &mut small["spec"]["containers"][0];
+    container["image"] = image.into();
+    container["command"] = json!(["sleep", "1000000"]);
+    joined.create(&small);
+    joined.wait_ready("small");
+    for client in Kubectl::all_of_cluster(&joined.cluster) {
+        let exec = |words: &[&str], input: &[u8]| {
+            run_with_input(client.command().args(["exec", "small"]).args(words), input)
+        };
+        let (output, code) = exec(&["--", "echo", "two  words"], b"");
+        assert_eq!((output.stdout.as_slice(), code), (&b"two  words\n"[..], 0));
+        let (output, code) = exec(&["-i", "--", "/bin/cat"], b"fed\n");
+        assert_eq!((output.stdout.as_slice(), code), (&b"fed\n"[..], 0));
+
+        let (output, code) = exec(&["--", "sh", "-c", "echo hello"], b"");
+        assert_eq!((output.stdout.as_slice(), code), (&b""[..], 1));
+        let complaint = without_exec_id(output.stderr.trim_end());
+        assert_eq!(complaint, NO_SHELL, "{client}");
+    }
+}
+
+/// containerd also names its identifier of the command.
+fn without_exec_id(complaint: &str) -> String {
+    match complaint.split_once("failed to start exec \"") {
+        Some((before, after)) => {
+            let (_, after) = after.split_once("\": ").unwrap();
+            format!("{before}{after}")
+        }
+        None => complaint.to_owned(),
     }
 }
 

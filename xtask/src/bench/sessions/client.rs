@@ -55,15 +55,37 @@ impl NodeClient {
         })
     }
 
-    /// Executes a command.
+    /// Where the agent listens.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Connects to the agent.
+    pub(super) async fn connect(&self) -> Result<TcpStream> {
+        Ok(TcpStream::connect(self.address).await?)
+    }
+
+    /// Executes a command in the container `main`.
     pub(super) async fn exec(&self, command: &[&str], stdin: bool) -> Result<RemoteProcess> {
+        let stream = self.connect().await?;
+        self.exec_over(stream, "main", command, stdin).await
+    }
+
+    /// Executes a command in a container, over this connection.
+    pub(super) async fn exec_over(
+        &self,
+        stream: TcpStream,
+        container: &str,
+        command: &[&str],
+        stdin: bool,
+    ) -> Result<RemoteProcess> {
         let words: Vec<String> = command
             .iter()
             .map(|word| format!("&command={}", encode_query(word)))
             .collect();
         let input = if stdin { "&input=1" } else { "" };
         let path = format!(
-            "/exec/default/{}/main?output=1{input}{}",
+            "/exec/default/{}/{container}?output=1{input}{}",
             self.pod,
             words.concat()
         );
@@ -72,7 +94,7 @@ impl NodeClient {
             stdout: true,
             ..StdStreams::default()
         };
-        let answer = self.ask(&path, SessionKind::Exec).await?;
+        let answer = self.ask(stream, &path, SessionKind::Exec).await?;
         let headers = answer.headers().clone();
         let io = TokioIo::new(hyper::upgrade::on(answer).await?);
         Ok(process(io, &headers, streams).await?)
@@ -81,12 +103,17 @@ impl NodeClient {
     /// Forwards ports.
     pub(super) async fn port_forward(&self) -> Result<Arc<dyn PortDialer>> {
         let path = format!("/portForward/default/{}", self.pod);
-        let answer = self.ask(&path, SessionKind::PortForward).await?;
+        let stream = self.connect().await?;
+        let answer = self.ask(stream, &path, SessionKind::PortForward).await?;
         Ok(ports(TokioIo::new(hyper::upgrade::on(answer).await?)))
     }
 
-    async fn ask(&self, path: &str, kind: SessionKind) -> Result<http::Response<Incoming>> {
-        let stream = TcpStream::connect(self.address).await?;
+    async fn ask(
+        &self,
+        stream: TcpStream,
+        path: &str,
+        kind: SessionKind,
+    ) -> Result<http::Response<Incoming>> {
         stream.set_nodelay(true)?;
         let name = ServerName::IpAddress(self.address.ip().into());
         let connector = TlsConnector::from(Arc::clone(&self.tls));
