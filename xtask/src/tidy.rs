@@ -7,12 +7,14 @@ mod features;
 mod figures;
 mod files;
 mod functions;
+mod import_cycles;
 mod layers;
 mod lines;
 mod manifests;
 mod purity;
 mod sizes;
 mod type_names;
+mod used_paths;
 mod words;
 
 use std::fmt;
@@ -61,6 +63,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     findings.extend(figures::check(&files));
     findings.extend(excerpts::check(&files));
     findings.extend(sizes::check(&files));
+    findings.extend(import_cycles::check(&files));
     findings.sort();
     for finding in &findings {
         println!("{finding}");

@@ -9,4 +9,4 @@ pub const CONFIG_SEEN: &str = "kubernetes.io/config.seen";
 /// Stands on the API server's copy of a static pod.
 pub const CONFIG_MIRROR: &str = "kubernetes.io/config.mirror";
 /// Followed by a container's name: the AppArmor profile of old manifests.
-pub const APPARMOR_PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
+pub(crate) const APPARMOR_PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";

@@ -73,7 +73,7 @@ pub fn with_default_tag(image: &str) -> Result<String, InvalidImageName> {
 /// The default pull policy: Always for the tag `latest`, explicit or by default, else IfNotPresent,
 /// also for an invalid image reference.
 #[must_use]
-pub fn default_pull_policy(image: &str) -> PullPolicy {
+pub(crate) fn default_pull_policy(image: &str) -> PullPolicy {
     match parse(image) {
         Ok(
             Parts {

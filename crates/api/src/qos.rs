@@ -7,7 +7,7 @@ use crate::resources::{QosClass, ResourceAmounts, Resources};
 /// both, and what is requested of both adds up to what they are limited to; else Burstable. An amount
 /// of zero counts as not written.
 #[must_use]
-pub fn qos_class<'a>(owners: impl Iterator<Item = &'a Resources>) -> QosClass {
+pub(crate) fn qos_class<'a>(owners: impl Iterator<Item = &'a Resources>) -> QosClass {
     let mut requests = Sums::default();
     let mut limits = Sums::default();
     let mut each_limits_both = true;

@@ -61,7 +61,7 @@ impl Quantity {
 
     /// True for less than nothing.
     #[must_use]
-    pub fn is_negative(self) -> bool {
+    pub(crate) fn is_negative(self) -> bool {
         self.nano < 0
     }
 

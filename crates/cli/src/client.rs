@@ -86,6 +86,8 @@ pub(super) enum ClientCommand {
 pub struct ClientCall {
     pub(super) options: ClientOptions,
     pub(super) command: ClientCommand,
+    /// All commands and options, for completion.
+    pub(super) program: fn() -> clap::Command,
 }
 
 impl ClientCall {
@@ -121,7 +123,7 @@ impl ClientCall {
 
     fn dispatch(self, binary: Binary, terminal: &mut Terminal<'_>) -> Result<(), CommandError> {
         match self.command {
-            ClientCommand::Completion(args) => completion::run(&args, terminal),
+            ClientCommand::Completion(args) => completion::run(&args, self.program, terminal),
             ClientCommand::Config(args) => config::run(args, terminal),
             ClientCommand::Doctor(args) => doctor::run(args, binary, terminal),
             command => {
@@ -129,7 +131,8 @@ impl ClientCall {
                     .enable_all()
                     .build()?;
                 let agent = Agent::new(self.options.socket());
-                runtime.block_on(with_agent(&agent, command, binary, terminal))
+                let program = self.program;
+                runtime.block_on(with_agent(&agent, command, program, binary, terminal))
             }
         }
     }
@@ -139,6 +142,7 @@ impl ClientCall {
 async fn with_agent(
     agent: &Agent,
     command: ClientCommand,
+    program: fn() -> clap::Command,
     binary: Binary,
     terminal: &mut Terminal<'_>,
 ) -> Result<(), CommandError> {
@@ -156,7 +160,7 @@ async fn with_agent(
         ClientCommand::Restart(args) => restart::run(agent, &args, terminal).await,
         ClientCommand::Debug(args) => debug::run(agent, &args, terminal).await,
         ClientCommand::Shell(args) => shell::run(agent, &args, terminal).await,
-        ClientCommand::Names(args) => completion::names(agent, &args, terminal).await,
+        ClientCommand::Names(args) => completion::names(agent, &args, &program(), terminal).await,
         ClientCommand::Delete(args) => delete::run(agent, &args, terminal).await,
         ClientCommand::Events(args) => events::run(agent, args, terminal).await,
         ClientCommand::Version(args) => version::run(agent, &args, binary, terminal).await,

@@ -50,12 +50,14 @@ impl CommandLine {
             Command::Client(command) => Self::Client(ClientCall {
                 options: program.client,
                 command,
+                program: Program::command,
             }),
         })
     }
 }
 
 /// All commands and options, for completion scripts.
+#[cfg(test)]
 pub(super) fn program() -> clap::Command {
     Program::command()
 }

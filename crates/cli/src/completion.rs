@@ -4,7 +4,6 @@
 mod names;
 
 use super::{
-    command_line::program,
     failure::CommandError,
     terminal::{Terminal, visible},
 };
@@ -72,7 +71,12 @@ end
 complete -c rubelet -a '(__rubelet_names)'
 "#;
 
-pub(super) fn run(args: &CompletionArgs, terminal: &mut Terminal<'_>) -> Result<(), CommandError> {
+/// Prints the script that completes the commands and options of `program`.
+pub(super) fn run(
+    args: &CompletionArgs,
+    program: fn() -> clap::Command,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), CommandError> {
     let shell = match args.shell {
         Shell::Bash => clap_complete::Shell::Bash,
         Shell::Zsh => clap_complete::Shell::Zsh,

@@ -4,7 +4,7 @@ use crate::{EMBEDDED, KubeletConfiguration, Resolved};
 
 /// The kubelet's default (`SetDefaults_KubeletConfiguration` in
 /// `pkg/kubelet/apis/config/v1beta1/defaults.go` of Kubernetes 1.36).
-pub const KUBELET_DEFAULT_ENDPOINT: &str = "unix:///run/containerd/containerd.sock";
+pub(crate) const KUBELET_DEFAULT_ENDPOINT: &str = "unix:///run/containerd/containerd.sock";
 
 /// Where kubeadm writes the configuration of a node.
 const KUBEADM_CONFIG_FILE: &str = "/var/lib/kubelet/config.yaml";

@@ -53,7 +53,7 @@ pub use credential_providers::{
     merge_credential_providers, parse_credential_providers,
 };
 pub use embedded::EMBEDDED;
-pub use endpoint::{Invocation, KUBELET_DEFAULT_ENDPOINT};
+pub use endpoint::Invocation;
 pub use error::ConfigError;
 pub use fields::*;
 pub use flags::{Flag, FlagError, FlagKind, Flags, Role, all_flags, parse_flags};

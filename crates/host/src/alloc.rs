@@ -46,7 +46,7 @@ pub fn trim() -> bool {
 
 #[cfg(all(test, target_env = "gnu"))]
 mod tests {
-    use crate::machine::kib_field;
+    use crate::meminfo::kib_field;
 
     /// Resident memory of this process, in bytes.
     fn resident_bytes() -> u64 {

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::machine::kib_field;
+use crate::meminfo::kib_field;
 
 /// Unmaps clean, read-only pages of mapped files from the process; pages that are needed again come
 /// from the page cache without disk I/O. Returns the size of these mappings in bytes. Useful after

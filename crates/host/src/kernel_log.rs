@@ -154,10 +154,9 @@ mod tests {
     /// The end of the log is read, and a process can't pass for the kernel.
     #[tokio::test]
     async fn a_process_that_writes_to_the_log_is_not_the_kernel() {
-        let (Ok(log), Ok(mut file)) = (
-            KernelLog::open(),
-            OpenOptions::new().write(true).open(FILE),
-        ) else {
+        let (Ok(log), Ok(mut file)) =
+            (KernelLog::open(), OpenOptions::new().write(true).open(FILE))
+        else {
             // Containers often have none; the agent says so.
             return;
         };

@@ -19,6 +19,7 @@
 //! - [`process_group`]: kills a program with its children. [`init_process`]: a pidfd of a
 //!   container's init process. [`inotify`]: file events.
 //! - [`usage`]: usage of memory, disks and processes. [`tree_usage`]: that of a directory.
+//!   [`meminfo`]: numbers of `/proc/meminfo`.
 //!   [`memory_stall`]: notifications of too little memory. [`address`]: IP addresses.
 //! - [`alloc`]: returns freed heap memory to the kernel. [`file_pages`]: the same for pages of the
 //!   program and its libraries.
@@ -53,6 +54,7 @@ pub mod kernel_log;
 pub mod lock;
 pub mod logind;
 pub mod machine;
+pub mod meminfo;
 pub mod memory_stall;
 pub mod mount;
 pub mod mountinfo;

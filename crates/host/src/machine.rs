@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::meminfo::MemInfo;
+
 /// Facts that do not change while the agent runs, except for hotplug.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
@@ -63,14 +65,14 @@ impl Machine {
     /// A file that every Linux has can't be read.
     pub fn read(root: &Path) -> Result<Self, MachineError> {
         let meminfo = File::read(root, "proc/meminfo")?;
+        let memory = MemInfo::parse(&meminfo.text);
         let online = File::read(root, "sys/devices/system/cpu/online")?;
         let boot_id = File::read(root, "proc/sys/kernel/random/boot_id")?;
         let uname = rustix::system::uname();
         Ok(Self {
             cpus: count_list(&online.text).ok_or_else(|| online.without("list of processors"))?,
-            memory: kib_field(&meminfo.text, "MemTotal")
-                .ok_or_else(|| meminfo.without("MemTotal"))?,
-            swap: kib_field(&meminfo.text, "SwapTotal").unwrap_or(0),
+            memory: memory.total.ok_or_else(|| meminfo.without("MemTotal"))?,
+            swap: memory.swap_total.unwrap_or(0),
             hugepages: hugepages(root)?,
             boot_id: boot_id.text.trim().to_owned(),
             machine_id: ["etc/machine-id", "var/lib/dbus/machine-id"]
@@ -161,19 +163,6 @@ impl File {
             what,
         }
     }
-}
-
-/// The value in bytes of a line like `MemTotal:  24684096 kB`.
-pub(crate) fn kib_field(text: &str, name: &str) -> Option<u64> {
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    line.trim()
-        .strip_suffix("kB")?
-        .trim()
-        .parse::<u64>()
-        .ok()?
-        .checked_mul(1024)
 }
 
 /// The count of numbers in a list like `0-3,6`.

@@ -1,11 +1,12 @@
 //! The space that a tree of files uses. Containers write such trees while they are measured: links
-//! are never followed, other file systems never entered, and depth and number are bounded.
+//! are never followed, other file systems never entered, and depth, number, memory and open files are
+//! bounded.
 
 use std::{
     collections::HashSet,
-    ffi::CStr,
+    ffi::{CStr, CString},
     io,
-    os::fd::{BorrowedFd, OwnedFd},
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
     path::Path,
 };
 
@@ -16,10 +17,10 @@ use rustix::{
     io::Errno,
 };
 
-/// Most levels of directories that are open at the same time, each with a descriptor.
-const MAX_DEPTH: usize = 128;
-/// Most directories below those that wait for their turn, each with a descriptor.
-const MAX_WAITING: usize = 128;
+/// Most levels of directories: those below have no path that a program could open.
+const MAX_DEPTH: usize = 2048;
+/// Most directories that are open at a time; of a deeper tree, those above are opened again.
+const MAX_OPEN: usize = 64;
 /// Most entries of a tree: seconds of reading.
 const MAX_ENTRIES: u64 = 2_000_000;
 /// The unit of `st_blocks`, see stat(3type).
@@ -42,24 +43,18 @@ pub struct TreeUsage {
 }
 
 /// The usage of a directory with everything in it on the same file system. Files with several names
-/// in the tree count once; what is removed meanwhile may count or not.
+/// in the tree count once; what is removed meanwhile may count or not. Of a tree with millions of
+/// files or thousands of levels, only a part counts.
 ///
 /// # Errors
-/// The directory does not exist or can't be read.
+/// The directory does not exist, or can't be read.
 pub fn of(dir: &Path) -> io::Result<TreeUsage> {
     let root = rustix::fs::open(dir, DIR_FLAGS, Mode::empty())?;
     let stat = fstat(&root)?;
-    let mut walk = TreeWalk {
-        device: stat.st_dev,
-        usage: TreeUsage::default(),
-        several_names: HashSet::new(),
-        waiting: vec![root],
-    };
-    walk.count(&stat);
-    while let Some(directory) = walk.waiting.pop() {
-        walk.directory(directory, 1)?;
-    }
-    Ok(walk.usage)
+    let mut counted = CountedFiles::default();
+    counted.add(&stat);
+    walk(&root, stat.st_dev, &mut counted)?;
+    Ok(counted.usage)
 }
 
 /// The usage of a file. Links are not followed, and count as nothing.
@@ -81,66 +76,119 @@ pub fn of_file(path: &Path) -> io::Result<TreeUsage> {
     })
 }
 
-struct TreeWalk {
-    device: u64,
+/// A directory between the tree's own and the one that is being read.
+struct OpenDirectory {
+    name: CString,
+    inode: u64,
+    /// `None` while it is closed, because those below it are open.
+    entries: Option<Dir>,
+    /// The position behind the last entry that was read.
+    position: i64,
+}
+
+fn walk(root: &OwnedFd, device: u64, counted: &mut CountedFiles) -> io::Result<()> {
+    let mut way = vec![OpenDirectory {
+        name: CString::default(),
+        inode: 0,
+        entries: Some(Dir::read_from(root)?),
+        position: 0,
+    }];
+    loop {
+        let depth = way.len();
+        let Some(here) = way.last_mut() else {
+            return Ok(());
+        };
+        let Some(entries) = &mut here.entries else {
+            let entries = reopen(root, &way)?;
+            match way.last_mut().filter(|_| entries.is_some()) {
+                Some(here) => here.entries = entries,
+                None => drop(way.pop()),
+            }
+            continue;
+        };
+        let Some(entry) = entries.read() else {
+            way.pop();
+            continue;
+        };
+        let entry = entry?;
+        here.position = entry.offset();
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let parent = entries.fd()?;
+        let stat = match statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => continue,
+            found => found?,
+        };
+        if stat.st_dev != device {
+            continue;
+        }
+        counted.add(&stat);
+        if counted.usage.inodes >= MAX_ENTRIES {
+            counted.usage.is_partial = true;
+            return Ok(());
+        }
+        if !is_directory(&stat) {
+            continue;
+        }
+        if depth >= MAX_DEPTH {
+            counted.usage.is_partial = true;
+        } else if let Some(child) = open_child(parent, name)? {
+            way.push(OpenDirectory {
+                name: name.to_owned(),
+                inode: stat.st_ino,
+                entries: Some(Dir::new(child)?),
+                position: 0,
+            });
+            if let Some(far) = way.len().checked_sub(MAX_OPEN + 1) {
+                way[far].entries = None;
+            }
+        }
+    }
+}
+
+/// Opens the last directory of a way again, to go on behind the last entry that was read. `None` if
+/// it, or one above, was moved or removed meanwhile.
+fn reopen(root: &OwnedFd, way: &[OpenDirectory]) -> io::Result<Option<Dir>> {
+    let mut last: Option<OwnedFd> = None;
+    for step in &way[1..] {
+        let parent = last.as_ref().unwrap_or(root);
+        let Some(child) = open_child(parent.as_fd(), &step.name)? else {
+            return Ok(None);
+        };
+        if fstat(&child)?.st_ino != step.inode {
+            return Ok(None);
+        }
+        last = Some(child);
+    }
+    let mut entries = match last {
+        Some(last) => Dir::new(last)?,
+        None => Dir::read_from(root)?,
+    };
+    if let Some(step) = way.last() {
+        entries.seek(step.position)?;
+    }
+    Ok(Some(entries))
+}
+
+/// What was counted so far.
+#[derive(Default)]
+struct CountedFiles {
     usage: TreeUsage,
     /// Inodes of counted files that have more than one name.
     several_names: HashSet<u64>,
-    /// Directories whose content is not counted yet.
-    waiting: Vec<OwnedFd>,
 }
 
-impl TreeWalk {
-    fn directory(&mut self, dir: OwnedFd, depth: usize) -> io::Result<()> {
-        if depth > MAX_DEPTH {
-            match self.waiting.len() < MAX_WAITING {
-                true => self.waiting.push(dir),
-                false => self.usage.is_partial = true,
-            }
-            return Ok(());
-        }
-        let mut entries = Dir::new(dir)?;
-        while let Some(entry) = entries.read() {
-            let entry = entry?;
-            let name = entry.file_name();
-            if matches!(name.to_bytes(), b"." | b"..") {
-                continue;
-            }
-            let parent = entries.fd()?;
-            let stat = match statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
-                Err(Errno::NOENT) => continue,
-                found => found?,
-            };
-            if stat.st_dev != self.device {
-                continue;
-            }
-            if !self.count(&stat) {
-                self.waiting.clear();
-                return Ok(());
-            }
-            if is_directory(&stat)
-                && let Some(child) = open_child(parent, name)?
-            {
-                self.directory(child, depth + 1)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns false if there are too many entries.
-    fn count(&mut self, stat: &Stat) -> bool {
+impl CountedFiles {
+    fn add(&mut self, stat: &Stat) {
         if stat.st_nlink > 1 && !is_directory(stat) && !self.several_names.insert(stat.st_ino) {
-            return true;
+            return;
         }
         self.usage.inodes += 1;
-        if self.usage.inodes > MAX_ENTRIES {
-            self.usage.is_partial = true;
-            return false;
-        }
         let blocks = u64::try_from(stat.st_blocks).unwrap_or(0);
         let bytes = blocks.saturating_mul(BLOCK);
         self.usage.bytes = self.usage.bytes.saturating_add(bytes);
-        true
     }
 }
 
@@ -164,7 +212,7 @@ fn open_child(parent: BorrowedFd<'_>, name: &CStr) -> io::Result<Option<OwnedFd>
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::symlink, path::PathBuf};
+    use std::{fs, os::unix::fs::symlink};
 
     use super::*;
 
@@ -203,36 +251,51 @@ mod tests {
         assert!(of(tree.path()).unwrap().bytes < 1 << 20);
     }
 
-    /// Makes directories within each other; returns the last one.
-    fn deep(tree: &Path, levels: usize) -> PathBuf {
-        let mut path = tree.to_owned();
-        path.extend(vec!["d"; levels]);
-        fs::create_dir_all(&path).unwrap();
-        path
+    /// A chain of directories, longer than a path may be, with a file in each.
+    fn dig(at: &Path, depth: usize) {
+        let mut here = rustix::fs::open(at, DIR_FLAGS, Mode::empty()).unwrap();
+        for _ in 0..depth {
+            let file = OFlags::CREATE | OFlags::WRONLY;
+            rustix::fs::openat(&here, "a", file, Mode::RWXU).unwrap();
+            rustix::fs::mkdirat(&here, "d", Mode::RWXU).unwrap();
+            rustix::fs::openat(&here, "z", file, Mode::RWXU).unwrap();
+            here = rustix::fs::openat(&here, "d", DIR_FLAGS, Mode::empty()).unwrap();
+        }
+    }
+
+    /// Removes such a chain, which the standard library can't.
+    fn undig(at: &Path) {
+        let (top, second, free) = (at.join("d"), at.join("d/d"), at.join("free"));
+        loop {
+            let is_last = fs::rename(&second, &free).is_err();
+            fs::remove_dir_all(&top).unwrap();
+            if is_last {
+                return;
+            }
+            fs::rename(&free, &top).unwrap();
+        }
     }
 
     #[test]
-    fn deep_trees_are_measured_and_a_missing_one_is_reported() {
+    fn all_of_a_deep_tree_counts_and_of_one_without_paths_the_upper_part() {
         let tree = scratch();
-        let path = deep(tree.path(), MAX_DEPTH * 3);
-        fs::write(path.join("file"), vec![1; 64 << 10]).unwrap();
+        let deep = 5 * MAX_OPEN;
+        dig(tree.path(), deep);
         let found = of(tree.path()).unwrap();
-        let all = u64::try_from(MAX_DEPTH).unwrap() * 3 + 2;
-        assert_eq!((found.inodes, found.is_partial), (all, false));
-        assert!(found.bytes >= 64 << 10);
+        assert_eq!(
+            (found.inodes, found.is_partial),
+            (1 + 3 * deep as u64, false)
+        );
+        let deeper = scratch();
+        dig(deeper.path(), MAX_DEPTH + 100);
+        let found = of(deeper.path());
+        undig(deeper.path());
+        let found = found.unwrap();
+        assert_eq!(
+            (found.inodes, found.is_partial),
+            (1 + 3 * MAX_DEPTH as u64, true)
+        );
         let missing = of(Path::new("/no/such/directory")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
-    }
-
-    #[test]
-    fn a_tree_that_can_not_be_measured_uses_at_least_what_was() {
-        let tree = scratch();
-        let level = deep(tree.path(), MAX_DEPTH - 1);
-        for number in 0..=MAX_WAITING {
-            fs::create_dir_all(level.join(format!("{number}/d"))).unwrap();
-        }
-        let found = of(tree.path()).unwrap();
-        assert!(found.is_partial);
-        assert!(found.inodes >= 2 * u64::try_from(MAX_WAITING).unwrap());
     }
 }

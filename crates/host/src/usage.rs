@@ -2,7 +2,10 @@
 
 use std::{io, path::Path};
 
-use crate::machine::{File, MachineError, kib_field};
+use crate::{
+    machine::{File, MachineError},
+    meminfo::MemInfo,
+};
 
 /// A limited resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,10 +32,13 @@ pub struct FileSystemUsage {
 /// `/proc` is not mounted, or has no such numbers.
 pub fn memory(root: &Path) -> Result<Usage, MachineError> {
     let file = File::read(root, "proc/meminfo")?;
-    let field = |name: &'static str| kib_field(&file.text, name).ok_or_else(|| file.without(name));
+    let found = MemInfo::parse(&file.text);
+    let field = |number: Option<u64>, name| number.ok_or_else(|| file.without(name));
+    let free = field(found.free, "MemFree")?;
+    let inactive = field(found.inactive_file, "Inactive(file)")?;
     Ok(Usage {
-        available: field("MemFree")?.saturating_add(field("Inactive(file)")?),
-        capacity: field("MemTotal")?,
+        available: free.saturating_add(inactive),
+        capacity: field(found.total, "MemTotal")?,
     })
 }
 

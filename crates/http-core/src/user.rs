@@ -11,7 +11,7 @@ pub const ANONYMOUS: &str = "system:anonymous";
 pub const UNAUTHENTICATED: &str = "system:unauthenticated";
 
 /// The group of all other users.
-pub const AUTHENTICATED: &str = "system:authenticated";
+pub(crate) const AUTHENTICATED: &str = "system:authenticated";
 
 /// A user, as the API server represents it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -55,7 +55,7 @@ impl NodeLogins {
     }
 
     /// The credentials that plugins provide for an image of this pod.
-    pub async fn of_plugins(
+    pub(crate) async fn of_plugins(
         &self,
         image: &str,
         pod: &Pod,

@@ -119,7 +119,7 @@ impl<R: Read> Archive<R> {
     ///
     /// # Errors
     /// See [`ArchiveError`].
-    pub fn next_entry(&mut self) -> Result<Option<Entry>, ArchiveError> {
+    pub(crate) fn next_entry(&mut self) -> Result<Option<Entry>, ArchiveError> {
         let (mut pax, mut long_path, mut long_link) = (PaxHeader::default(), None, None);
         let mut special = false;
         loop {

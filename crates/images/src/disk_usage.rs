@@ -1,5 +1,6 @@
 //! Space that files take on disk.
 
+use rubelet_host::tree_usage::TreeUsage;
 use serde::{Deserialize, Serialize};
 
 /// Space on disk.
@@ -15,5 +16,11 @@ impl std::ops::AddAssign for DiskUsage {
     fn add_assign(&mut self, other: Self) {
         self.bytes += other.bytes;
         self.inodes += other.inodes;
+    }
+}
+
+impl From<TreeUsage> for DiskUsage {
+    fn from(TreeUsage { bytes, inodes, .. }: TreeUsage) -> Self {
+        Self { bytes, inodes }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use rubelet_oci::image::ImageFile;
 use serde::Deserialize;
 
-pub use self::media::{MANIFEST_TYPES, Media};
+pub(crate) use self::media::{MANIFEST_TYPES, Media};
 use crate::{Digest, platform::Platform};
 
 /// A reference to a document, and how to verify it.

@@ -1,23 +1,17 @@
-//! Walking and removing directories of any depth: containers and archives can nest them
-//! arbitrarily, so nothing here recurses, and few descriptors are open at a time.
+//! Removing directories of any depth: containers and archives can nest them arbitrarily, so nothing
+//! here recurses, and few descriptors are open at a time.
 
 use std::{
-    collections::HashSet,
     ffi::{CStr, CString},
     io,
-    os::{
-        fd::{AsFd, OwnedFd},
-        unix::ffi::OsStrExt as _,
-    },
-    path::{Path, PathBuf},
+    os::fd::{AsFd, OwnedFd},
+    path::Path,
 };
 
 use rustix::{
-    fs::{self, AtFlags, CWD, Dir, FileType, IFlags, Mode, OFlags, RenameFlags, ResolveFlags},
+    fs::{self, AtFlags, CWD, Dir, FileType, IFlags, Mode, OFlags, RenameFlags},
     io::Errno,
 };
-
-use crate::DiskUsage;
 
 const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
@@ -141,56 +135,6 @@ fn names(directory: &OwnedFd) -> io::Result<Vec<CString>> {
         }
     }
     Ok(names)
-}
-
-/// The disk usage of a directory tree. Files that vanish during the walk are not counted, nor are
-/// those at paths that are too long. Files with several hard links count once.
-pub(crate) fn measure(root: &Path) -> io::Result<DiskUsage> {
-    let root = fs::open(root, DIRECTORY, Mode::empty())?;
-    let mut usage = DiskUsage::default();
-    let mut linked = HashSet::new();
-    count(&fs::fstat(&root)?, &mut usage);
-    let mut pending = vec![PathBuf::new()];
-    while let Some(path) = pending.pop() {
-        let directory = if path.as_os_str().is_empty() {
-            root.try_clone()?
-        } else {
-            // The container may replace a directory with a link meanwhile.
-            let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
-            match fs::openat2(&root, &path, DIRECTORY, Mode::empty(), resolve) {
-                Ok(directory) => directory,
-                Err(
-                    Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::NAMETOOLONG,
-                ) => continue,
-                Err(error) => return Err(error.into()),
-            }
-        };
-        for entry in Dir::read_from(&directory)? {
-            let entry = entry?;
-            let name = entry.file_name();
-            if matches!(name.to_bytes(), b"." | b"..") {
-                continue;
-            }
-            let stat = match fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(stat) => stat,
-                Err(Errno::NOENT) => continue,
-                Err(error) => return Err(error.into()),
-            };
-            let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-            if is_directory {
-                pending.push(path.join(std::ffi::OsStr::from_bytes(name.to_bytes())));
-            } else if stat.st_nlink > 1 && !linked.insert(stat.st_ino) {
-                continue;
-            }
-            count(&stat, &mut usage);
-        }
-    }
-    Ok(usage)
-}
-
-fn count(stat: &fs::Stat, usage: &mut DiskUsage) {
-    usage.bytes += u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
-    usage.inodes += 1;
 }
 
 #[cfg(test)]

@@ -33,4 +33,4 @@ pub use pair::{Certificate, Leaf, Pair, PairError};
 pub use rules::ServingNames;
 pub use serving::{ClusterServing, ServingCert};
 pub use signing::SigningError;
-pub use store::{PairStore, StoreError};
+pub use store::StoreError;

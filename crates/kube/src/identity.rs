@@ -63,7 +63,7 @@ impl ClientIdentity {
     ///
     /// # Errors
     /// As [`ClientIdentity::from_pem`]; the old one stays.
-    pub fn set_pem(&self, certificates: &[u8], key: &[u8]) -> Result<(), IdentityError> {
+    pub(crate) fn set_pem(&self, certificates: &[u8], key: &[u8]) -> Result<(), IdentityError> {
         self.set(Some(certified_key(certificates, key)?));
         Ok(())
     }

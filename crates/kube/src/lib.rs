@@ -62,7 +62,7 @@ pub use error::{ApiError, BodyError};
 pub use identity::{ClientIdentity, IdentityError};
 pub use limit::TokenBucket;
 pub use object::Object;
-pub use observer::{IgnoreRequests, RequestObserver};
+pub use observer::RequestObserver;
 pub use options::ClientOptions;
 pub use secret::Secret;
 pub use server_url::{ServerUrl, ServerUrlError};

@@ -17,7 +17,7 @@ pub trait RequestObserver: Send + Sync + 'static {
 
 /// An observer that does nothing.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct IgnoreRequests;
+pub(crate) struct IgnoreRequests;
 
 impl RequestObserver for IgnoreRequests {
     fn request_ended(&self, _: &'static str, _: &str, _: Option<u16>, _: Duration) {}

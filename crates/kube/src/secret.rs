@@ -17,7 +17,7 @@ impl Secret {
 
     /// The text itself, for the one who sends it.
     #[must_use]
-    pub fn expose(&self) -> &str {
+    pub(crate) fn expose(&self) -> &str {
         &self.0
     }
 }

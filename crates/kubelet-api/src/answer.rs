@@ -15,7 +15,9 @@ use rubelet_server::{
 
 use super::{
     endpoint::{Endpoint, EndpointOptions},
-    log_options, pod_list, session, system_logs,
+    log_options,
+    plain_text::{nowhere, text},
+    pod_list, session, system_logs,
 };
 
 /// Answers a request.
@@ -96,15 +98,6 @@ async fn stats(view: &dyn NodeView, document: StatsDocument) -> String {
         live: false,
     };
     view.stats(request).await
-}
-
-/// The response for a path that does not exist.
-pub(super) fn nowhere() -> Response<Body> {
-    text(StatusCode::NOT_FOUND, "404 page not found\n")
-}
-
-pub(super) fn text(code: StatusCode, text: &str) -> Response<Body> {
-    respond::text(code, text.to_owned())
 }
 
 fn healthz(view: &dyn NodeView, check: Option<&str>, query: Option<&str>) -> Response<Body> {

@@ -34,7 +34,8 @@ use tokio::{
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use super::{
-    port::{Connection, Guards, Port, PortSecurity},
+    client_connection::{Connection, Guards},
+    port::{Port, PortSecurity},
     tls::HTTP2,
 };
 

@@ -6,24 +6,23 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, heade
 use hyper::body::{Body as _, Incoming};
 use rubelet_audit::{AUDIT_ID, AuditLog, AuditedRequest, RequestAttributes};
 use rubelet_http_core::{
-    activity::Activity,
-    peer::Peer,
     respond::Body,
-    session::{SessionSlot, Tracked},
+    session::Tracked,
     shutdown::Shutdown,
     tracked::TrackedBody,
     user::{ANONYMOUS, User},
 };
 use rubelet_server::NodeView;
-use rustls::pki_types::CertificateDer;
 
 use super::{
     access::{Access, AccessDenied},
-    answer::{answer, nowhere, text},
+    answer::answer,
     attributes::attributes,
+    client_connection::{Connection, Guards},
     endpoint::{Endpoint, EndpointOptions, endpoint},
     observe::{Observed, RequestLabels, RequestObserver},
     path::CleanPath,
+    plain_text::{nowhere, text},
     session,
     tls::TlsConfigs,
 };
@@ -39,9 +38,6 @@ pub(super) struct Port {
     pub(super) observer: Arc<dyn RequestObserver>,
     pub(super) audit: Option<Arc<AuditLog>>,
 }
-
-/// What ends with a request: its metric, and its entry in the audit log.
-pub(super) type Guards = (Observed, Option<AuditedRequest>);
 
 /// The decisions about a request before its response.
 struct RequestVerdict {
@@ -87,18 +83,6 @@ impl PortSecurity {
             Self::Open => "readonly",
         }
     }
-}
-
-/// Facts about a connection.
-pub(super) struct Connection {
-    /// The certificates that the client sent: its own first.
-    pub(super) certificates: Vec<CertificateDer<'static>>,
-    pub(super) activity: Arc<Activity>,
-    pub(super) peer: Peer,
-    /// Maximum size of a request head in bytes.
-    pub(super) longest_head: usize,
-    /// The session that the connection becomes.
-    pub(super) session: SessionSlot<Guards>,
 }
 
 impl Port {

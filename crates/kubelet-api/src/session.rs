@@ -13,7 +13,10 @@ use rubelet_http_core::{
 use rubelet_server::{NodeView, PodRef, RunRequest, SessionAction, SessionError, SessionRequest};
 use rubelet_streaming::{SessionKind, StdStreams, wants_upgrade};
 
-use super::{answer::text, observe::RequestObserver, port::Connection, session_path::SessionPath};
+use super::{
+    client_connection::Connection, observe::RequestObserver, plain_text::text,
+    session_path::SessionPath,
+};
 
 /// The `Retry-After` of a response to a client if there are too many sessions, in seconds, as the
 /// kubelet's library sends it.

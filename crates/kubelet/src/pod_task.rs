@@ -14,10 +14,11 @@ mod start;
 mod sync_round;
 mod terminations;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use rubelet_api::pod::Pod;
+use rubelet_api::{pod::Pod, status::PodStatus};
+use rubelet_base::{ContainerId, PodUid, Seq};
 use rubelet_cri::RuntimeService;
 use rubelet_image_pull::images::ImagePuller;
 use rubelet_node_state::{
@@ -25,17 +26,25 @@ use rubelet_node_state::{
     metrics::NodeMetrics, node_ips::NodeIps, objects::ObjectSource, pod_board::PodBoard,
     runtime_state::RuntimeState, shutdown_state::ShutdownState, throttle::Throttle,
 };
-use rubelet_pleg::PlegHandle;
-use rubelet_pod_plan::PlanSettings;
+use rubelet_pleg::{Observation, PlegHandle};
+use rubelet_pod_plan::{History, ObservedPod, OperatorIntents, PlanSettings, ProbeResults};
 use rubelet_probes::{NetProbe, ProberHandle};
 use tokio::sync::watch;
 
-pub(crate) use run::{PodTask, TaskEnd};
-
+use self::{
+    apply::UnfinishedStop, confirm_absence::AbsenceCheck, object_changes::ObjectChanges,
+    repeat_backoff::RepeatBackoff, sync_round::SyncRound,
+};
 use crate::{
-    drain::Drain, host_ports::HostPorts, pod_host::PodHost, records::RecordWriter,
+    drain::Drain,
+    host_ports::{HeldPorts, HostPorts},
+    pod_host::PodHost,
+    records::RecordWriter,
     releases::Releases,
 };
+
+/// The address of a pod in the host's network namespace while the node has no address.
+const LOCAL: &str = "127.0.0.1";
 
 /// The order to a pod's task. Level-triggered: only the last value counts.
 #[derive(Debug, Clone)]
@@ -101,4 +110,63 @@ pub(crate) struct PodContext {
     pub(crate) objects: Arc<dyn ObjectSource>,
     /// Metrics of the node.
     pub(crate) metrics: Arc<NodeMetrics>,
+}
+
+/// The task of one pod.
+pub(crate) struct PodTask {
+    context: Arc<PodContext>,
+    pod: Arc<Pod>,
+    control: watch::Receiver<PodControl>,
+    history: History,
+    observed: Arc<ObservedPod>,
+    observations: watch::Receiver<Observation>,
+    /// Number of the last step; only an observation with a larger number is acted on.
+    last_step: Seq,
+    /// Set while a list may omit containers of an earlier process.
+    absence_check: Option<AbsenceCheck>,
+    /// True if the pod ran here and its record is lost: its times are determined again.
+    lost_record: bool,
+    status: Option<PodStatus>,
+    /// True if a finished pod was edited, or one that is being removed is desired again: it is
+    /// removed and starts again.
+    recreate: bool,
+    /// The definition that the status and the history belong to.
+    definition: Box<str>,
+    /// The `kubernetes.io/config.hash` of the pod that ran last; empty if it is unknown.
+    content: Box<str>,
+    removing: bool,
+    repeat_backoff: RepeatBackoff,
+    /// The attempt of a sandbox whose creation was abandoned: the runtime may still create it.
+    abandoned_sandbox: Option<u32>,
+    round: SyncRound,
+    intents: watch::Receiver<Arc<OperatorIntents>>,
+    /// Whether the node shuts down.
+    shutdown: watch::Receiver<ShutdownState>,
+    outcomes: watch::Receiver<Arc<ProbeResults>>,
+    /// The pod as its source defines it, without ephemeral containers.
+    from_source: Arc<Pod>,
+    /// The ephemeral containers that were added to it, as JSON.
+    ephemeral: Vec<Box<str>>,
+    generation: i64,
+    /// Stops of containers that failed.
+    unfinished: BTreeMap<ContainerId, UnfinishedStop>,
+    /// The pod that the host was last prepared for; an edit may require another cgroup.
+    prepared: Option<Arc<Pod>>,
+    object_changes: ObjectChanges,
+    node_ips: NodeIps,
+    /// The host ports that the pod holds.
+    held_ports: Option<HeldPorts>,
+    /// Releases of resources by other pods.
+    releases: watch::Receiver<u64>,
+    /// Message of the last event about a host port in use; empty if the pod waits for none.
+    awaited_port: Box<str>,
+}
+
+/// The result of a pod's task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TaskEnd {
+    /// The pod.
+    pub(crate) uid: PodUid,
+    /// The attempt of a sandbox that the runtime may still create.
+    pub(crate) abandoned_sandbox: Option<u32>,
 }

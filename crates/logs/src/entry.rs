@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 /// A recorded line whose header is longer than this is not in the CRI format. The longest real one
 /// has 44 bytes: a timestamp with offset, `stderr`, a tag, three spaces.
-pub const MAX_HEADER_BYTES: usize = 128;
+pub(crate) const MAX_HEADER_BYTES: usize = 128;
 
 /// The output stream that a container wrote to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,7 +87,7 @@ fn blank(head: &[u8], from: usize) -> Option<usize> {
 
 /// Appends a recorded timestamp with exactly nine digits of fraction, the offset as recorded: the
 /// fixed-width form of RFC 3339 that `kubectl logs --timestamps` shows.
-pub fn push_fixed_width(text: &str, out: &mut Vec<u8>) {
+pub(crate) fn push_fixed_width(text: &str, out: &mut Vec<u8>) {
     let zone = text
         .find(['Z', 'z', '+'])
         .or_else(|| text.rfind('-').filter(|at| *at > "2006-01-02".len()))

@@ -50,7 +50,7 @@ impl PodLogDir {
     /// A directory found below `root`: the name and UID of its pod, and the directory. `None` if
     /// the name is not that of a pod's directory.
     #[must_use]
-    pub fn from_found(root: &Path, name: &str) -> Option<(PodName, PodUid, Self)> {
+    pub(crate) fn from_found(root: &Path, name: &str) -> Option<(PodName, PodUid, Self)> {
         let (namespace, rest) = name.split_once('_')?;
         let (pod, uid) = rest.split_once('_')?;
         let (pod, uid) = (PodName::new(namespace, pod), PodUid::from(uid));
@@ -84,13 +84,13 @@ impl PodLogDir {
 
 /// `ATTEMPT.log`.
 #[must_use]
-pub fn log_name(attempt: u32) -> String {
+pub(crate) fn log_name(attempt: u32) -> String {
     format!("{attempt}.log")
 }
 
 /// The attempt whose log, rotated or not, has this file name.
 #[must_use]
-pub fn attempt_of(file_name: &str) -> Option<u32> {
+pub(crate) fn attempt_of(file_name: &str) -> Option<u32> {
     let (attempt, rest) = file_name.split_once(".log")?;
     let digits = !attempt.is_empty() && attempt.bytes().all(|byte| byte.is_ascii_digit());
     let tail = rest.is_empty() || rest.starts_with('.');
@@ -98,9 +98,9 @@ pub fn attempt_of(file_name: &str) -> Option<u32> {
 }
 
 /// Suffix of compressed rotated files.
-pub const COMPRESSED: &str = ".gz";
+pub(crate) const COMPRESSED: &str = ".gz";
 /// Suffix of a file that is being compressed.
-pub const PARTIAL: &str = ".tmp";
+pub(crate) const PARTIAL: &str = ".tmp";
 
 /// A rotated file of a log, with the suffix `YYYYMMDD-HHMMSS` of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -142,7 +142,7 @@ impl LogPlace {
     ///
     /// # Errors
     /// It exists, or can't be created.
-    pub fn new_other(&self, name: &OsStr) -> io::Result<File> {
+    pub(crate) fn new_other(&self, name: &OsStr) -> io::Result<File> {
         self.open_at(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
     }
 
@@ -242,7 +242,7 @@ impl LogPlace {
     ///
     /// # Errors
     /// The file does not exist.
-    pub fn rename_other(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    pub(crate) fn rename_other(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         rustix::fs::renameat(&self.dir, from, &self.dir, to)?;
         Ok(())
     }

@@ -57,8 +57,8 @@ pub enum SystemLogError {
 pub fn open(root: &Path, path: &[impl AsRef<str>]) -> Result<SystemLogEntry, SystemLogError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::open(root, flags, Mode::empty()).map_err(failed)?;
-    let names = path.iter().map(|name| -> &str { name.as_ref() });
-    let mut path: PathBuf = names.collect();
+    let parts = path.iter().map(|part| -> &str { part.as_ref() });
+    let mut path: PathBuf = parts.collect();
     for _ in 0..=MAX_LINKS {
         let found = at(&directory, &path, OFlags::PATH | OFlags::NOFOLLOW)?;
         match file_type(&found)? {

@@ -42,7 +42,7 @@ impl SessionClock {
 
 /// The wall time since the epoch.
 #[must_use]
-pub fn unix_time() -> Duration {
+pub(crate) fn unix_time() -> Duration {
     read(ClockId::Realtime)
 }
 

@@ -8,7 +8,7 @@ use rubelet_host::datagram::socket_address;
 use crate::{icmp_error::IcmpError, packet::Family};
 
 /// `SO_TIMESTAMPNS_NEW`: its seconds have 64 bits on every machine. Linux 5.1 and newer have it.
-pub const SO_TIMESTAMPNS_NEW: i32 = 64;
+pub(crate) const SO_TIMESTAMPNS_NEW: i32 = 64;
 
 /// The size of a `struct cmsghdr`: a length, a level, a type.
 const HEADER: usize = size_of::<usize>() + 8;

@@ -83,7 +83,7 @@ pub struct Received<'a> {
 
 /// An error from the queue of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EchoError {
+pub(crate) struct EchoError {
     /// The sequence number of the request that caused it, if it is quoted.
     pub sequence: Option<u16>,
     /// The sender of the ICMP message; `None` for errors of this machine.
@@ -99,7 +99,7 @@ pub struct EchoError {
 impl EchoError {
     /// The error in the words of ping.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match (self.icmp, self.error.origin) {
             (Some(icmp), _) => icmp.text(),
             (None, ErrorOrigin::Local) if self.error.errno == libc::EMSGSIZE => {
@@ -213,7 +213,7 @@ impl EchoSocket {
 
     /// The next error in the queue, without waiting; `None` when there is none. Errors of other
     /// sockets are skipped, as in [`Self::receive`].
-    pub fn receive_error(&mut self, patience: &mut u32) -> Option<EchoError> {
+    pub(crate) fn receive_error(&mut self, patience: &mut u32) -> Option<EchoError> {
         let mut control = [0; CONTROL];
         loop {
             *patience = patience.checked_sub(1)?;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 /// The length of the header of an echo message, in bytes.
-pub const ECHO_HEADER: usize = 8;
+pub(crate) const ECHO_HEADER: usize = 8;
 
 /// The version of IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -78,7 +78,7 @@ pub struct EchoReply<'a> {
 
 /// Replaces `message` with an echo request. Its checksum is that of ICMPv4; with ICMPv6 it is zero,
 /// as the kernel computes it, with the addresses.
-pub fn write_echo_request(
+pub(crate) fn write_echo_request(
     family: Family,
     id: u16,
     sequence: u16,

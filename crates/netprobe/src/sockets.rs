@@ -88,7 +88,7 @@ fn icmp(family: Family) -> Protocol {
 ///
 /// # Errors
 /// The kernel knows no queue of errors. A kernel without the other two is not an error.
-pub fn enable_reports(socket: impl AsFd, family: Family) -> io::Result<()> {
+pub(crate) fn enable_reports(socket: impl AsFd, family: Family) -> io::Result<()> {
     let on = 1_i32.to_ne_bytes();
     let (level, errors, ttl) = match family {
         Family::V4 => (libc::IPPROTO_IP, libc::IP_RECVERR, libc::IP_RECVTTL),
@@ -110,7 +110,7 @@ pub fn enable_reports(socket: impl AsFd, family: Family) -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel refuses it.
-pub fn set_ttl(socket: impl AsFd, family: Family, ttl: u8) -> io::Result<()> {
+pub(crate) fn set_ttl(socket: impl AsFd, family: Family, ttl: u8) -> io::Result<()> {
     match family {
         Family::V4 => set_ip_ttl(socket, u32::from(ttl))?,
         Family::V6 => set_ipv6_unicast_hops(socket, Some(ttl))?,
@@ -122,7 +122,7 @@ pub fn set_ttl(socket: impl AsFd, family: Family, ttl: u8) -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel refuses it.
-pub fn set_fragmentation(
+pub(crate) fn set_fragmentation(
     socket: impl AsFd,
     family: Family,
     fragmentation: Fragmentation,
@@ -154,7 +154,7 @@ pub fn set_fragmentation(
 ///
 /// # Errors
 /// The port is in use.
-pub fn bind_any(socket: impl AsFd, family: Family, port: u16) -> io::Result<()> {
+pub(crate) fn bind_any(socket: impl AsFd, family: Family, port: u16) -> io::Result<()> {
     let address = match family {
         Family::V4 => SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
         Family::V6 => SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
@@ -166,7 +166,7 @@ pub fn bind_any(socket: impl AsFd, family: Family, port: u16) -> io::Result<()> 
 ///
 /// # Errors
 /// The socket has no address.
-pub fn local_port(socket: impl AsFd) -> io::Result<u16> {
+pub(crate) fn local_port(socket: impl AsFd) -> io::Result<u16> {
     let name = rustix::net::getsockname(socket)?;
     SocketAddr::try_from(name)
         .map(|address| address.port())
@@ -178,7 +178,7 @@ pub fn local_port(socket: impl AsFd) -> io::Result<u16> {
 ///
 /// # Errors
 /// The datagram is too long, a queue is full, or there are errors again and again.
-pub fn send_past_errors(socket: impl AsFd, bytes: &[u8]) -> rustix::io::Result<()> {
+pub(crate) fn send_past_errors(socket: impl AsFd, bytes: &[u8]) -> rustix::io::Result<()> {
     /// More ICMP errors than can arrive between two calls, unless the socket is flooded.
     const TRIES: u32 = 16;
     let mut last = Errno::AGAIN;
@@ -197,7 +197,7 @@ pub fn send_past_errors(socket: impl AsFd, bytes: &[u8]) -> rustix::io::Result<(
 ///
 /// # Errors
 /// The kernel refuses it.
-pub fn only_echo_replies(socket: impl AsFd, family: Family, id: u16) -> io::Result<()> {
+pub(crate) fn only_echo_replies(socket: impl AsFd, family: Family, id: u16) -> io::Result<()> {
     // `linux/icmp.h`, `linux/icmpv6.h`. A set bit blocks its type.
     const SOL_RAW: i32 = 255;
     const ICMP_FILTER: i32 = 1;

@@ -118,7 +118,7 @@ impl Statistics {
     }
 
     /// Counts an answer with other data than what was sent.
-    pub fn on_damaged(&mut self) {
+    pub(crate) fn on_damaged(&mut self) {
         self.damaged += 1;
     }
 

@@ -20,7 +20,7 @@ use rubelet_api::{
 };
 
 pub use preemption::{PREEMPTED, PREEMPTED_CONDITION, PREEMPTING, Preemption, preemption};
-pub use requests::{PodRequests, pod_requests};
+pub(crate) use requests::{PodRequests, pod_requests};
 
 use crate::{
     critical::is_critical,

@@ -14,6 +14,6 @@ pub fn is_critical(pod: &Pod) -> bool {
 
 /// True for pods with the priority of `system-node-critical`: the OOM killer kills these last.
 #[must_use]
-pub fn is_node_critical(pod: &Pod) -> bool {
+pub(crate) fn is_node_critical(pod: &Pod) -> bool {
     is_critical(pod) && pod.spec.priority_class.as_deref() == Some("system-node-critical")
 }

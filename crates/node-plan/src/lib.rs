@@ -42,11 +42,11 @@ pub mod critical;
 pub mod eviction;
 pub mod host_port;
 pub mod image_collection;
-pub mod node_shutdown;
 pub mod kernel_settings;
+pub mod local_storage;
 pub mod memory_qos;
 pub mod node_allocatable;
-pub mod local_storage;
+pub mod node_shutdown;
 pub mod node_status;
 pub mod oom_score;
 pub mod pod_resources;
@@ -62,7 +62,7 @@ pub use cgroup_tree::{CgroupNameError, CgroupRoot, CgroupTree, existing_cgroup};
 pub use container_resources::{ContainerLimits, ContainerSettings, SwapBehavior, container_limits};
 pub use host_port::HostPort;
 pub use oom_score::oom_score_adj;
-pub use pod_resources::{memory_volume_bound, pod_memory_limit};
+pub use pod_resources::memory_volume_bound;
 pub use sysctl::{SYSCTL_FORBIDDEN, SysctlError, check_sysctls};
 pub use tree_values::{
     KubepodsAmounts, PodSettings, TierSettings, kubepods_values, lifted_limits, pod_values,

@@ -99,7 +99,7 @@ fn pages(container: &Container, size: Bytes) -> Bytes {
 
 /// The limit of the pod's memory in bytes, if each of its containers has one.
 #[must_use]
-pub fn pod_memory_limit(pod: &Pod) -> Option<Bytes> {
+pub(crate) fn pod_memory_limit(pod: &Pod) -> Option<Bytes> {
     totals(pod).memory_limit
 }
 

@@ -56,7 +56,7 @@ pub const ENDPOINTS: &[ParityRow] = &[
 ];
 
 /// Sockets other than HTTPS that are served or used.
-pub const SOCKETS: &[ParityRow] = &[
+pub(crate) const SOCKETS: &[ParityRow] = &[
     same("healthz port 10248: /healthz"),
     better(
         "healthz port 10248: /metrics",

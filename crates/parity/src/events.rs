@@ -6,7 +6,7 @@
 use super::row::{ParityRow, differs, not_yet};
 
 /// Reason and message of each, or only the reason if it has several messages.
-pub const MISSING_EVENTS: &[ParityRow] = &[
+pub(crate) const MISSING_EVENTS: &[ParityRow] = &[
     not_yet("AlreadyMountedVolume", "no volumes of CSI drivers"),
     differs(
         "CgroupV1",

@@ -3,10 +3,10 @@
 //! Source: `cmd/kubelet/app/server.go`, `pkg/kubelet/kubelet.go` and `pkg/kubelet/certificate/transport.go`
 //! of Kubernetes 1.36.
 
-use super::row::{ParityRow, better, differs, not_yet, same};
+use super::row::{ParityRow, better, differs, same};
 
 /// What happens, and how it compares.
-pub const EXITS: &[ParityRow] = &[
+pub(crate) const EXITS: &[ParityRow] = &[
     same("SIGTERM, SIGINT: exit code 0, pods go on"),
     same("SIGHUP: ends at once"),
     differs(

@@ -22,9 +22,10 @@ mod row;
 
 pub use annotations::ANNOTATIONS;
 pub use conditions::{CONTAINER_REASONS, NODE_CONDITIONS, POD_CONDITIONS, POD_REASONS};
-pub use endpoints::{ENDPOINTS, SOCKETS};
-pub use events::MISSING_EVENTS;
-pub use exits::EXITS;
+pub use endpoints::ENDPOINTS;
+pub(crate) use endpoints::SOCKETS;
+pub(crate) use events::MISSING_EVENTS;
+pub(crate) use exits::EXITS;
 pub use markdown::parity_markdown;
 pub use metrics::{MISSING_METRICS, SAME_METRICS};
 pub use row::ParityRow;

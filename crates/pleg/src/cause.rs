@@ -69,7 +69,7 @@ impl fmt::Display for InspectionCause {
 
 /// The type of an event as users of the runtime know it, such as `STOPPED`.
 #[must_use]
-pub fn event_name(kind: ContainerEventType) -> &'static str {
+pub(crate) fn event_name(kind: ContainerEventType) -> &'static str {
     match kind {
         ContainerEventType::ContainerCreatedEvent => "CREATED",
         ContainerEventType::ContainerStartedEvent => "STARTED",

@@ -70,7 +70,7 @@ mod termination_message;
 pub mod trace;
 mod tracked_pod;
 
-pub use cause::{InspectionCause, event_name};
+pub use cause::InspectionCause;
 pub use handle::{PlegHandle, Quarantine, RelistState, RuntimePod};
 pub use lifecycle::LifecycleKind;
 pub use observation::Observation;

@@ -23,7 +23,8 @@ use jiff::Timestamp;
 use rubelet_api::status::PodStatus;
 
 pub(crate) use init::init_exit_code;
-pub use restart::{policy_of, should_restart};
+pub(crate) use restart::policy_of;
+pub use restart::should_restart;
 pub(crate) use restart::{restart_requested, restarts_all};
 pub(crate) use stop::remove_volumes;
 

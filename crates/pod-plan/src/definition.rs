@@ -39,7 +39,7 @@ pub fn sandbox_definition(pod: &Pod) -> Option<Box<str>> {
 /// True if a container must be replaced because its definition changed. For a container that
 /// another kubelet created, only upstream's hash is compared.
 #[must_use]
-pub fn container_changed(wanted: &Container, found: &ObservedContainer) -> bool {
+pub(crate) fn container_changed(wanted: &Container, found: &ObservedContainer) -> bool {
     match (&wanted.definition, &found.definition) {
         (Some(wanted), Some(found)) => wanted.0 != *found,
         _ => wanted.hash != found.hash,
@@ -48,7 +48,7 @@ pub fn container_changed(wanted: &Container, found: &ObservedContainer) -> bool 
 
 /// True if the sandbox must be replaced because its definition changed.
 #[must_use]
-pub fn sandbox_changed(pod: &Pod, found: &ObservedSandbox) -> bool {
+pub(crate) fn sandbox_changed(pod: &Pod, found: &ObservedSandbox) -> bool {
     match (sandbox_definition(pod), &found.definition) {
         (Some(wanted), Some(found)) => wanted != *found,
         _ => false,

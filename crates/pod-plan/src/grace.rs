@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::step::KillOrder;
 
 /// The shortest time between SIGTERM and SIGKILL (kubelet: `minimumGracePeriodInSeconds`).
-pub const MINIMUM_GRACE: Duration = Duration::from_secs(2);
+pub(crate) const MINIMUM_GRACE: Duration = Duration::from_secs(2);
 
 /// The shortest grace period of a terminating pod: with less, its hooks would not run (kubelet:
 /// `calculateEffectiveGracePeriod`).

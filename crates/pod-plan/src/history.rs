@@ -18,13 +18,13 @@ use crate::{
 };
 
 /// First crash back-off, and its growth by doubling (kubelet: 10 s to 300 s).
-pub const CRASH_INITIAL: Duration = Duration::from_secs(10);
+pub(crate) const CRASH_INITIAL: Duration = Duration::from_secs(10);
 /// A container that ran longer than this starts again with the first back-off.
 pub const CRASH_RESET: Duration = Duration::from_secs(600);
 /// First and longest back-off after a failed image pull.
-pub const PULL_INITIAL: Duration = Duration::from_secs(10);
+pub(crate) const PULL_INITIAL: Duration = Duration::from_secs(10);
 /// Longest back-off after a failed image pull.
-pub const PULL_MAX: Duration = Duration::from_secs(300);
+pub(crate) const PULL_MAX: Duration = Duration::from_secs(300);
 /// First back-off after a step failed for another reason; doubles up to [`RETRY_MAX`].
 pub const RETRY_INITIAL: Duration = Duration::from_secs(1);
 /// Reason of a sandbox that can't be created because the runtime's network is not ready; retried
@@ -162,7 +162,7 @@ pub struct CrashBackoff {
 
 /// The key of a container's definition; a change of it resets the back-off.
 #[must_use]
-pub fn backoff_key(container: &Container) -> Box<str> {
+pub(crate) fn backoff_key(container: &Container) -> Box<str> {
     container
         .definition
         .as_ref()
@@ -173,7 +173,7 @@ impl History {
     /// End and delay of the crash back-off of a container that exited at `finished_at`; `None` if
     /// it may start now.
     #[must_use]
-    pub fn crash_wait(
+    pub(crate) fn crash_wait(
         &self,
         container: &Container,
         finished_at: Timestamp,
@@ -257,7 +257,7 @@ impl History {
 
     /// True if the agent precreated the successor of this instance, or tried to.
     #[must_use]
-    pub fn tried_precreate(&self, name: &str, before: &ContainerId) -> bool {
+    pub(crate) fn tried_precreate(&self, name: &str, before: &ContainerId) -> bool {
         let history = self.containers.get(name);
         history.is_some_and(|history| history.precreated_after.as_ref() == Some(before))
     }
@@ -270,7 +270,7 @@ impl History {
 
     /// True if this instance was precreated and its start counts in the back-off.
     #[must_use]
-    pub fn precreated_counts(&self, name: &str, id: &ContainerId) -> bool {
+    pub(crate) fn precreated_counts(&self, name: &str, id: &ContainerId) -> bool {
         let history = self.containers.get(name);
         history.is_some_and(|history| history.ahead_counted.as_ref() == Some(id))
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The pull failed.
 pub const ERR_IMAGE_PULL: &str = "ErrImagePull";
 /// The pull failed and is in back-off.
-pub const IMAGE_PULL_BACK_OFF: &str = "ImagePullBackOff";
+pub(crate) const IMAGE_PULL_BACK_OFF: &str = "ImagePullBackOff";
 /// The image is not present and must not be pulled.
 pub const ERR_IMAGE_NEVER_PULL: &str = "ErrImageNeverPull";
 /// The reference can't be parsed.
@@ -44,7 +44,7 @@ pub fn pull_decision(policy: PullPolicy, present: bool) -> PullDecision {
 
 /// True for reasons with the back-off of image pulls.
 #[must_use]
-pub fn is_pull_failure(reason: &str) -> bool {
+pub(crate) fn is_pull_failure(reason: &str) -> bool {
     matches!(
         reason,
         ERR_IMAGE_PULL | REGISTRY_UNAVAILABLE | SIGNATURE_VALIDATION_FAILED
@@ -64,7 +64,7 @@ pub fn is_image_failure(reason: &str) -> bool {
 /// The time from which a failed pull is shown as `ImagePullBackOff`. Before that the cause is
 /// shown, so that an operator can read it.
 #[must_use]
-pub fn backoff_shown_from(failure: &StepFailure) -> Option<Timestamp> {
+pub(crate) fn backoff_shown_from(failure: &StepFailure) -> Option<Timestamp> {
     is_pull_failure(&failure.reason)
         .then(|| after(failure.at, (failure.delay / 2).min(Duration::from_secs(5))))
 }

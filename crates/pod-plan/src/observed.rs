@@ -150,7 +150,7 @@ impl ObservedPod {
 
     /// The newest container of that name in one sandbox.
     #[must_use]
-    pub fn newest_in(&self, sandbox: &SandboxId, name: &str) -> Option<&ObservedContainer> {
+    pub(crate) fn newest_in(&self, sandbox: &SandboxId, name: &str) -> Option<&ObservedContainer> {
         self.containers
             .iter()
             .find(|container| *container.name == *name && container.sandbox == *sandbox)
@@ -158,14 +158,14 @@ impl ObservedPod {
 
     /// The exit of the newest container of that name that has exited.
     #[must_use]
-    pub fn newest_exit(&self, name: &str) -> Option<&Exit> {
+    pub(crate) fn newest_exit(&self, name: &str) -> Option<&Exit> {
         let mut found = self.containers.iter();
         found.find_map(|container| container.phase.exit().filter(|_| *container.name == *name))
     }
 
     /// The two newest containers of that name.
     #[must_use]
-    pub fn newest_two(
+    pub(crate) fn newest_two(
         &self,
         name: &str,
     ) -> (Option<&ObservedContainer>, Option<&ObservedContainer>) {

@@ -51,7 +51,11 @@ impl<'a> PodSnapshot<'a> {
     /// The result of a probe of an instance. If the probe has not run since the agent started, the
     /// published result of the same instance.
     #[must_use]
-    pub fn probe_outcome(&self, found: &ObservedContainer, kind: ProbeKind) -> Option<ProbeResult> {
+    pub(crate) fn probe_outcome(
+        &self,
+        found: &ObservedContainer,
+        kind: ProbeKind,
+    ) -> Option<ProbeResult> {
         self.probes.get(&found.id, kind).or_else(|| {
             let old = self.published(&found.name)?;
             let same = *old.container_id == *found.id.as_str();
@@ -66,7 +70,7 @@ impl<'a> PodSnapshot<'a> {
 
     /// True if all containers were being restarted in place when the last status was published.
     #[must_use]
-    pub fn was_restarting_all(&self) -> bool {
+    pub(crate) fn was_restarting_all(&self) -> bool {
         let old = self.previous.and_then(|old| old.condition(ALL_RESTARTING));
         old.is_some_and(|condition| condition.status.is_true())
     }

@@ -34,7 +34,7 @@ impl StepFailure {
 
     /// When the next attempt may begin; `None` if it may begin now.
     #[must_use]
-    pub fn waits_until(&self, now: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn waits_until(&self, now: Timestamp) -> Option<Timestamp> {
         backoff_end(self.at, self.delay, now)
     }
 }

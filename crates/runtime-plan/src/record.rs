@@ -240,9 +240,9 @@ pub struct UserRecord {
 }
 
 /// The exit code of a container whose exit was not observed.
-pub const UNKNOWN_EXIT_CODE: i32 = 255;
+pub(crate) const UNKNOWN_EXIT_CODE: i32 = 255;
 /// The exit code of a container that could not be started.
-pub const START_FAILED_EXIT_CODE: i32 = 128;
+pub(crate) const START_FAILED_EXIT_CODE: i32 = 128;
 
 impl ExitRecord {
     /// An observed exit. `signal` is 0 for a program that was not killed by a signal.

@@ -1,7 +1,6 @@
 //! The refusal of a request.
 
 use rubelet_cgroup_plan::CgroupParentError;
-use rubelet_cri::{CriError, CriErrorKind};
 
 /// A request that can't be fulfilled until the request or the host is changed; a retry does not
 /// help.
@@ -21,12 +20,6 @@ impl Refusal {
             field: field.into(),
             message: message.into(),
         }
-    }
-
-    /// The error reply to the RPC `call`.
-    #[must_use]
-    pub fn into_cri(self, call: &'static str) -> CriError {
-        CriError::new(call, CriErrorKind::InvalidArgument, self.to_string())
     }
 }
 

@@ -244,7 +244,10 @@ pub fn oom_score_adj(wanted: &v1::LinuxContainerResources) -> Result<i32, Refusa
 
 /// The limits in force in the CRI's form.
 #[must_use]
-pub fn to_cri(resources: &LinuxResources, oom_score_adj: i32) -> v1::LinuxContainerResources {
+pub(crate) fn to_cri(
+    resources: &LinuxResources,
+    oom_score_adj: i32,
+) -> v1::LinuxContainerResources {
     let cpu = resources.cpu.clone().unwrap_or_default();
     let memory = resources.memory.unwrap_or_default();
     let signed =

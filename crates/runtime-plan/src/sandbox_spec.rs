@@ -57,7 +57,7 @@ pub enum PidMode {
 }
 
 /// Size of a pod's `/dev/shm` in bytes, as docker and containerd have it.
-pub const SHM_BYTES: u64 = 64 << 20;
+pub(crate) const SHM_BYTES: u64 = 64 << 20;
 
 /// Longest host name that Linux takes.
 const HOSTNAME_MAX: usize = 64;

@@ -13,8 +13,6 @@ mod sandbox;
 pub use container::{ContainerCall, ContainerPhase, container};
 pub use sandbox::{SandboxCall, SandboxPhase, sandbox};
 
-use rubelet_cri::{Code, CriError, CriErrorKind};
-
 /// The action of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallDecision {
@@ -35,16 +33,4 @@ pub enum StateError {
     /// The call is not valid in the object's state.
     #[error("{0}")]
     Precondition(String),
-}
-
-impl StateError {
-    /// The error reply to the RPC `call`.
-    #[must_use]
-    pub fn into_cri(self, call: &'static str) -> CriError {
-        let kind = match &self {
-            Self::NotFound(_) => CriErrorKind::NotFound,
-            Self::Precondition(_) => CriErrorKind::Other(Code::FailedPrecondition),
-        };
-        CriError::new(call, kind, self.to_string())
-    }
 }

@@ -72,7 +72,7 @@ pub fn resolve(wanted: i32, image: &str) -> Result<i32, Refusal> {
 
 /// The CRI's form of a signal, for statuses.
 #[must_use]
-pub fn to_cri(number: i32) -> v1::Signal {
+pub(crate) fn to_cri(number: i32) -> v1::Signal {
     let (first, last) = REAL_TIME;
     // The lower half of the real-time signals is counted from the first, the upper from the last.
     let name = match number {

@@ -46,6 +46,7 @@ mod host_paths;
 mod identifier;
 mod image_service;
 mod layout;
+mod live_shim;
 mod mount_sources;
 mod output;
 mod ownership;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 pub use self::{
     event::{EventTimes, event_times},
-    pod::{NEXT_TRY_ANNOTATION, PodState, pod_state},
+    pod::NEXT_TRY_ANNOTATION,
 };
 
 /// One column.

@@ -6,6 +6,7 @@ mod console;
 mod embedded;
 mod external;
 mod overlay;
+mod signal;
 
 use std::{
     error::Error,
@@ -24,6 +25,7 @@ use crate::protocol::{CallFailure, CreateContainer, FailureKind, RuntimeChoice};
 pub(crate) use command::ProcessExit;
 pub(crate) use embedded::Embedded;
 pub(crate) use external::External;
+pub(crate) use signal::send_signal;
 
 /// An OCI runtime, for one container: creates, signals and deletes it.
 pub(crate) trait OciRuntime: Debug {

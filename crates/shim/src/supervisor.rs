@@ -1,12 +1,14 @@
 //! The shim process: one thread, one epoll loop, no timers while idle.
 
 mod advance;
+mod attach;
 mod attachments;
 mod background_flush;
 mod calls;
 mod children;
 mod connection;
 mod container;
+mod container_state;
 mod delete;
 mod events;
 mod exec;
@@ -39,8 +41,6 @@ use crate::{
     protocol::{self, FromShim},
     wire,
 };
-
-pub(crate) use signals::send as send_signal;
 
 /// The command line of a shim.
 #[derive(Debug, PartialEq, Eq)]

@@ -128,7 +128,7 @@ pub use config::{Approval, SimApiConfig};
 pub use fault::{Fault, PROFILES, Rule, RuleError, profile};
 pub use kind::{KINDS, Kind};
 pub use kubeconfig::Credentials;
-pub use oracle::{Counts, DeleteHook, RequestRecord, Violation};
+pub use oracle::{Counts, RequestRecord, Violation};
 pub use query::encode as encode_query;
 pub use sim_api::{Restart, SimApi, StartError, WaitTimeout};
 pub use state::PodCache;

@@ -64,7 +64,7 @@ impl fmt::Display for Violation {
 }
 
 /// Called before a node removes a pod; returns the violation, if there is one.
-pub type DeleteHook = Arc<dyn Fn(&Value) -> Option<String> + Send + Sync>;
+pub(crate) type DeleteHook = Arc<dyn Fn(&Value) -> Option<String> + Send + Sync>;
 
 /// Number of requests by verb, resource and status code.
 pub type Counts = BTreeMap<(&'static str, String, u16), u64>;

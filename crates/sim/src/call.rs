@@ -9,8 +9,8 @@ use tokio::{task::yield_now, time::sleep};
 use crate::{
     CallOutcome, EntryKind, Sim, Subject,
     fault::Moment,
-    sim::Wait,
     state::{RuntimeError, SimState},
+    wait::Wait,
 };
 
 /// The calls that emit events before their response.

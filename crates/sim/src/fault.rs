@@ -1,8 +1,14 @@
 //! Faults: calls that fail, or hang, before or after their effect.
 
+mod lists;
+
 use rubelet_cri::{CALLS, Code, CriErrorKind};
 
-use crate::{Sim, Subject, list_fault::ListFaults};
+use crate::Subject;
+
+pub use lists::ListFault;
+use lists::ListFaults;
+pub(crate) use lists::of_sandbox;
 
 /// A failure to inject into calls of one RPC.
 #[derive(Debug, Clone)]
@@ -75,69 +81,19 @@ impl Fault {
         }
     }
 
-    /// All calls, until [`Sim::clear_faults`].
+    /// All calls, until [`Sim::clear_faults`](crate::Sim::clear_faults).
     #[must_use]
     pub fn always(self) -> Self {
         Self { left: None, ..self }
     }
 }
 
-/// Calls that hang until this is dropped. See [`Sim::hang`].
-#[must_use = "the calls hang only while this is alive"]
-pub struct Hang {
-    sim: Sim,
-    key: u64,
-}
-
-impl Hang {
-    pub(crate) fn new(sim: Sim, call: &str, subject: Subject, moment: Moment) -> Self {
-        known(call);
-        let key = sim.with(|state| {
-            let key = state.fresh_number();
-            state.faults.hangs.push(HangRule {
-                key,
-                call: call.to_owned(),
-                subject,
-                moment,
-                held: 0,
-            });
-            key
-        });
-        Self { sim, key }
-    }
-
-    /// Lets the calls continue.
-    pub fn release(self) {
-        drop(self);
-    }
-
-    /// Number of calls that hang here now.
-    #[must_use]
-    pub fn held(&self) -> usize {
-        self.sim.look(|state| state.faults.held(self.key))
-    }
-
-    /// Waits until a call hangs here.
-    pub async fn reached(&self) {
-        self.sim
-            .wait(|state| (state.faults.held(self.key) > 0).then_some(()).into())
-            .await;
-    }
-}
-
-impl Drop for Hang {
-    fn drop(&mut self) {
-        self.sim
-            .with(|state| state.faults.hangs.retain(|rule| rule.key != self.key));
-    }
-}
-
 pub(crate) struct HangRule {
-    key: u64,
-    call: String,
-    subject: Subject,
-    moment: Moment,
-    held: usize,
+    pub(crate) key: u64,
+    pub(crate) call: String,
+    pub(crate) subject: Subject,
+    pub(crate) moment: Moment,
+    pub(crate) held: usize,
 }
 
 #[derive(Default)]

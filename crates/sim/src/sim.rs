@@ -1,12 +1,12 @@
 //! Handle of a model, and waiting for its state.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 use rubelet_cri::{ImageService, RuntimeService, Timeouts};
 use tokio::{sync::watch, time::sleep_until};
 
-use crate::{Entry, Oracle, state::SimState};
+use crate::{Entry, Oracle, state::SimState, wait::Wait};
 
 /// A model runtime. Clones are the same runtime.
 #[derive(Clone)]
@@ -17,20 +17,6 @@ struct SimParts {
     state: Mutex<SimState>,
     /// Notified whenever the state changes for another reason than time.
     changed: watch::Sender<()>,
-}
-
-/// Result of evaluating a condition.
-pub(crate) enum Wait<T> {
-    Done(T),
-    /// Evaluate again at this time, or when something changes.
-    Until(Duration),
-    ForChange,
-}
-
-impl<T> From<Option<T>> for Wait<T> {
-    fn from(done: Option<T>) -> Self {
-        done.map_or(Self::ForChange, Self::Done)
-    }
 }
 
 impl Sim {

@@ -30,7 +30,7 @@ use manifest::{DefinedPod, Manifest};
 pub use identity::{AdoptedPod, AdoptedPods, ManifestEdits};
 
 /// Maximum size of a manifest.
-pub const MAX_MANIFEST_BYTES: u64 = 10 * 1024 * 1024;
+pub(crate) const MAX_MANIFEST_BYTES: u64 = 10 * 1024 * 1024;
 
 /// Number of removed pods whose UIDs are kept.
 const MAX_REMOVED: usize = 1024;

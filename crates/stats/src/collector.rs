@@ -16,7 +16,7 @@ use crate::{
     assemble::{self, UsageSource},
     rate::CpuRates,
     sample::StatsSample,
-    target::{LogDirectory, PodDirectoriesOf, PodTarget, targets},
+    target::{LogDirectory, PodDirectoriesOf, PodTarget, TargetRules, targets},
 };
 
 /// What a collector measures, and how.
@@ -132,7 +132,13 @@ impl StatsCollector {
         let settings = &self.settings;
         let entries = settings.pods.list();
         let entries = entries.iter().map(|(_, _, entry)| &**entry);
-        let targets = targets(entries, settings, detail == StatsDetail::Volumes);
+        let rules = TargetRules {
+            trees: &settings.trees,
+            log_directory: &settings.log_directory,
+            cpu_period_us: settings.cpu_period_us,
+            directories: (detail == StatsDetail::Volumes).then_some(&settings.directories),
+        };
+        let targets = targets(entries, &rules);
         let targets: Arc<[PodTarget]> = targets.into();
         let mut read = state.sources.read(settings, &targets, detail).await;
         if let Some(cpu) = &mut read.node.usage.cpu {

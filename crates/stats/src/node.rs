@@ -4,7 +4,7 @@
 use std::{fs, path::Path};
 
 use jiff::Timestamp;
-use rubelet_host::cgroup::Pressure;
+use rubelet_host::{cgroup::Pressure, meminfo::MemInfo};
 
 use crate::{
     interfaces,
@@ -56,14 +56,13 @@ pub(crate) fn read(root: &Path, at: Timestamp) -> NodeSample {
 }
 
 fn parse(files: NodeFiles<'_>, at: Timestamp) -> NodeSample {
-    let kib = |name: &str| field(files.meminfo?, name)?.checked_mul(1024);
+    let meminfo = files.meminfo.map(MemInfo::parse).unwrap_or_default();
     let fault = |name: &str| field(files.vmstat?, name);
-    let usage = kib("MemTotal").zip(kib("MemFree"));
+    let usage = meminfo.total.zip(meminfo.free);
     let usage = usage.map(|(total, free)| total.saturating_sub(free));
-    let working_set = usage.zip(kib("Inactive(file)"));
-    let working_set = working_set.map(|(usage, inactive)| usage.saturating_sub(inactive));
-    let available = kib("MemTotal").zip(working_set);
-    let swap = kib("SwapTotal").zip(kib("SwapFree"));
+    let working_set = meminfo.working_set();
+    let available = meminfo.total.zip(working_set);
+    let swap = meminfo.swap_total.zip(meminfo.swap_free);
     NodeSample {
         booted_at: files.stat.and_then(booted_at),
         usage: UsageSample {
@@ -77,7 +76,7 @@ fn parse(files: NodeFiles<'_>, at: Timestamp) -> NodeSample {
                 at,
                 usage,
                 working_set,
-                rss: kib("AnonPages"),
+                rss: meminfo.anonymous,
                 available: available.map(|(total, used)| total.saturating_sub(used)),
                 page_faults: fault("pgfault"),
                 major_page_faults: fault("pgmajfault"),
@@ -96,7 +95,7 @@ fn parse(files: NodeFiles<'_>, at: Timestamp) -> NodeSample {
         network: files.net.and_then(|text| interfaces::parse(text, at)),
         processes: processes(&files, at),
         cores: files.stat.map(cores).filter(|cores| *cores > 0),
-        memory_capacity: kib("MemTotal"),
+        memory_capacity: meminfo.total,
         ..NodeSample::default()
     }
 }
@@ -112,13 +111,11 @@ fn processes(files: &NodeFiles<'_>, at: Timestamp) -> Option<ProcessSample> {
     })
 }
 
-/// The number in a line such as `MemTotal:  24684096 kB` or `pgfault 12`.
+/// The number in a line such as `pgfault 12`.
 fn field(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| {
-        let rest = line.strip_prefix(name)?;
-        rest.strip_prefix(':').or_else(|| rest.strip_prefix(' '))
-    })?;
-    line.split_whitespace().next()?.parse().ok()
+    let mut lines = text.lines();
+    let number = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+    number.trim().parse().ok()
 }
 
 /// CPU time of all processors that was neither idle nor waiting for disks, in nanoseconds.

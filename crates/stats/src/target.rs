@@ -5,9 +5,10 @@ use std::{path::PathBuf, sync::Arc};
 use jiff::Timestamp;
 use rubelet_api::{pod::Pod, status::ContainerState};
 use rubelet_cgroup_plan::{CgroupPath, cpu};
+use rubelet_node_plan::CgroupTree;
 use rubelet_node_state::pod_board::PodEntry;
 
-use crate::{collector::StatsSettings, sample::CpuSpec};
+use crate::sample::CpuSpec;
 
 /// A pod to measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,16 +64,24 @@ pub(crate) struct ContainerTarget {
 /// The directory of the log files of a container of a pod.
 pub type LogDirectory = Arc<dyn Fn(&Pod, &str) -> PathBuf + Send + Sync>;
 
-/// The pods to measure, ordered by namespace, name and UID. The directories of their volumes are there
-/// only if those are measured.
+/// What names the cgroups and log files of pods, and their limits.
+pub(crate) struct TargetRules<'a> {
+    /// Names of the pods' cgroups; one tree for each driver that may be in use.
+    pub(crate) trees: &'a [CgroupTree],
+    /// Directories of the logs of containers.
+    pub(crate) log_directory: &'a LogDirectory,
+    /// `cpuCFSQuotaPeriod` in microseconds; `None` without `cpuCFSQuota`.
+    pub(crate) cpu_period_us: Option<u64>,
+    /// Directories of volumes; `None` if they are not measured.
+    pub(crate) directories: Option<&'a PodDirectoriesOf>,
+}
+
+/// The pods to measure, ordered by namespace, name and UID.
 pub(crate) fn targets<'a>(
     entries: impl IntoIterator<Item = &'a PodEntry>,
-    settings: &StatsSettings,
-    with_volumes: bool,
+    rules: &TargetRules<'_>,
 ) -> Vec<PodTarget> {
-    let found = entries
-        .into_iter()
-        .filter_map(|entry| target(entry, settings, with_volumes));
+    let found = entries.into_iter().filter_map(|entry| target(entry, rules));
     let mut all: Vec<PodTarget> = found.collect();
     all.sort_unstable_by(|one, other| {
         (&one.namespace, &one.name, &one.uid).cmp(&(&other.namespace, &other.name, &other.uid))
@@ -80,7 +89,7 @@ pub(crate) fn targets<'a>(
     all
 }
 
-fn target(entry: &PodEntry, settings: &StatsSettings, with_volumes: bool) -> Option<PodTarget> {
+fn target(entry: &PodEntry, rules: &TargetRules<'_>) -> Option<PodTarget> {
     let containers: Vec<_> = entry
         .status
         .all_containers()
@@ -90,26 +99,23 @@ fn target(entry: &PodEntry, settings: &StatsSettings, with_volumes: bool) -> Opt
                     name: (*status.name).into(),
                     id: (*status.container_id).into(),
                     started_at,
-                    logs: (settings.log_directory)(&entry.pod, &status.name),
+                    logs: (rules.log_directory)(&entry.pod, &status.name),
                     image: (*status.image).into(),
-                    cpu_spec: cpu_spec(&entry.pod, &status.name, settings.cpu_period_us),
+                    cpu_spec: cpu_spec(&entry.pod, &status.name, rules.cpu_period_us),
                 })
             }
             _ => None,
         })
         .collect();
     let pod = &entry.pod;
-    let cgroups = settings
+    let cgroups = rules
         .trees
         .iter()
         .map(|tree| tree.pod(pod.spec.qos, &pod.uid));
     if containers.is_empty() {
         return None;
     }
-    let directories = match with_volumes {
-        true => (settings.directories)(pod),
-        false => PodDirectories::default(),
-    };
+    let directories = rules.directories.map(|of| of(pod)).unwrap_or_default();
     Some(PodTarget {
         namespace: Arc::clone(&pod.name.namespace),
         name: Arc::clone(&pod.name.name),

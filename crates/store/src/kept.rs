@@ -18,9 +18,11 @@ use rustix::{
 };
 
 use crate::{
-    replace::remove,
-    write_behind::{flush_later, is_obsolete, is_queued, report},
+    files::{remove, report},
+    write_behind::FlushQueue,
 };
+
+static QUEUE: FlushQueue = FlushQueue::new(on_flushed, remove_obsolete);
 
 /// Never held during disk I/O, so that no file waits for another. Lock order: this lock before that
 /// of the flush queue.
@@ -81,7 +83,7 @@ pub(crate) fn put_in_place(path: &Path, temporary: &Path) -> io::Result<()> {
     let mut files = files();
     match &placed {
         // Before others may claim it: a flush that began earlier is of the previous content.
-        Ok(()) => flush_later(path),
+        Ok(()) => QUEUE.flush_later(path),
         Err(_) if older_is_kept => {}
         Err(_) => drop(files.unflushed.remove(path)),
     }
@@ -106,21 +108,32 @@ fn place(path: &Path, temporary: &Path, older_is_kept: bool) -> io::Result<()> {
 pub(crate) fn flush_interrupted(path: &Path) {
     let mut files = files();
     // Unless this process wrote and flushed it, and its backup waits for its removal.
-    if !files.claimed.contains(path) && !is_obsolete(path) {
+    if !files.claimed.contains(path) && !QUEUE.is_obsolete(path) {
         files.unflushed.insert(path.to_owned());
-        flush_later(path);
+        QUEUE.flush_later(path);
     }
 }
 
+/// Queues the flush of a file that was written, renamed or removed, and of its directory. Never
+/// blocks.
+pub(crate) fn flush_later(path: &Path) {
+    QUEUE.flush_later(path);
+}
+
+/// Waits until all queued files are flushed or failed, and obsolete backups are removed.
+pub fn wait_for_flush() {
+    QUEUE.wait_for_flush();
+}
+
 /// Notes that the queue flushed a file. True if its backup is obsolete.
-pub(crate) fn on_flushed(path: &Path) -> bool {
+fn on_flushed(path: &Path) -> bool {
     let mut files = files();
-    let again = is_queued(path);
+    let again = QUEUE.is_queued(path);
     files.on_flushed(path, again)
 }
 
 /// Removes a backup that [`on_flushed`] reported as obsolete, unless it is needed again.
-pub(crate) fn remove_obsolete(path: &Path) {
+fn remove_obsolete(path: &Path) {
     let claimed = claim(path);
     let needed = claimed.unflushed.contains(path);
     drop(claimed);
@@ -199,5 +212,21 @@ mod tests {
         remove_obsolete(&file);
         assert!(!kept(&file).exists());
         assert!(!files().claimed.contains(&file));
+    }
+
+    #[test]
+    fn a_file_that_is_loaded_soon_after_its_flush_counts_as_flushed() {
+        let dir = tempfile::tempdir().unwrap();
+        let [file, temporary] = ["file", "temporary"].map(|name| dir.path().join(name));
+        fs::write(&file, "flushed").unwrap();
+        fs::write(kept(&file), "older").unwrap();
+        QUEUE.add_obsolete(&file);
+        flush_interrupted(&file);
+        fs::write(&temporary, "new").unwrap();
+        put_in_place(&file, &temporary).unwrap();
+        // Unless it is removed already, as "new" is flushed.
+        if let Ok(text) = fs::read_to_string(kept(&file)) {
+            assert_eq!(text, "flushed");
+        }
     }
 }

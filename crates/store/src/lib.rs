@@ -26,6 +26,7 @@
 
 mod checksum;
 mod envelope;
+mod files;
 mod kept;
 mod key_file;
 mod record;
@@ -37,11 +38,11 @@ mod write_behind;
 mod tests;
 
 pub use envelope::Damage;
+pub use kept::wait_for_flush;
 pub use key_file::KeyError;
 pub use record::{LoadError, Loaded, Record, RemoveError, SaveError, Saved};
 pub use replace::{ReplaceError, replace, replace_behind};
 pub use seal::{Seal, SealKey};
-pub use write_behind::{flush_later, wait_for_flush};
 
 /// One step of a migration: converts a value of one version into one of the next.
 pub type Migration = fn(serde_json::Value) -> Result<serde_json::Value, MigrationError>;

@@ -9,10 +9,10 @@ use std::{
 use crate::{
     Stored,
     envelope::{self, Damage},
-    kept::{self, kept},
-    replace::{ReplaceError, directory, remove, replace, replace_behind, sync_dir},
+    files::{directory, remove, sync_dir},
+    kept::{self, flush_later, kept},
+    replace::{ReplaceError, replace, replace_behind},
     seal::{self, Seal},
-    write_behind::flush_later,
 };
 
 /// A record at a path. The directory must exist. Only one owner at a time: two that save the same

@@ -7,7 +7,10 @@ use std::{
     path::Path,
 };
 
-use crate::kept;
+use crate::{
+    files::{directory, remove, sync_dir},
+    kept,
+};
 
 /// A file was not replaced. Unless the last step failed, the old content is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -51,29 +54,8 @@ pub fn replace_behind(path: &Path, temporary: &Path, bytes: &[u8]) -> Result<(),
     replaced.inspect_err(|_| drop(fs::remove_file(temporary)))
 }
 
-/// Removes a file, if it exists.
-pub(crate) fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
 fn failed(step: &'static str) -> impl FnOnce(io::Error) -> ReplaceError {
     move |source| ReplaceError { step, source }
-}
-
-/// The directory of a file.
-pub(crate) fn directory(path: &Path) -> &Path {
-    match path.parent() {
-        Some(directory) if !directory.as_os_str().is_empty() => directory,
-        _ => Path::new("."),
-    }
-}
-
-/// Flushes a directory, so that renames and removals survive a power loss.
-pub(crate) fn sync_dir(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<File> {

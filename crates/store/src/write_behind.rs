@@ -17,10 +17,7 @@ use std::{
 
 use rustix::fs::OFlags;
 
-use crate::{
-    kept::{on_flushed, remove_obsolete},
-    replace::{directory, sync_dir},
-};
+use crate::files::{directory, report, sync_dir};
 
 /// Stack of the thread; it holds a path or two.
 const STACK: usize = 64 << 10;
@@ -29,19 +26,13 @@ const STACK: usize = 64 << 10;
 /// other operations in its directory, so it is deferred until after a burst of saves.
 const QUIET: Duration = Duration::from_secs(1);
 
-static QUEUE: FlushQueue = FlushQueue {
-    state: Mutex::new(FlushState {
-        waiting: VecDeque::new(),
-        queued: None,
-        obsolete: BTreeSet::new(),
-        hurried: false,
-        runs: false,
-        busy: false,
-    }),
-    changed: Condvar::new(),
-};
-
-struct FlushQueue {
+/// The files to flush, and the thread that flushes them. What keeps backups of the files decides
+/// whether they are obsolete.
+pub(crate) struct FlushQueue {
+    /// Notes that a file was flushed. True if its backup is obsolete.
+    on_flushed: fn(&Path) -> bool,
+    /// Removes an obsolete backup.
+    remove_obsolete: fn(&Path),
     state: Mutex<FlushState>,
     /// Notified when a file is queued and when the queue becomes empty.
     changed: Condvar,
@@ -71,6 +62,23 @@ impl FlushState {
 }
 
 impl FlushQueue {
+    /// An empty queue; the thread starts with the first file.
+    pub(crate) const fn new(on_flushed: fn(&Path) -> bool, remove_obsolete: fn(&Path)) -> Self {
+        Self {
+            on_flushed,
+            remove_obsolete,
+            state: Mutex::new(FlushState {
+                waiting: VecDeque::new(),
+                queued: None,
+                obsolete: BTreeSet::new(),
+                hurried: false,
+                runs: false,
+                busy: false,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, FlushState> {
         // A poisoned lock is usable: each change is atomic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -86,7 +94,7 @@ impl FlushQueue {
                 let files = std::mem::take(&mut state.waiting);
                 state.queued = None;
                 drop(state);
-                let obsolete = flush(&files);
+                let obsolete = flush(&files, self.on_flushed);
                 state = self.state();
                 state.obsolete.extend(obsolete);
             } else if (quiet || state.hurried)
@@ -94,7 +102,7 @@ impl FlushQueue {
             {
                 state.busy = true;
                 drop(state);
-                remove_obsolete(&path);
+                (self.remove_obsolete)(&path);
                 state = self.state();
             } else {
                 state.busy = false;
@@ -103,6 +111,58 @@ impl FlushQueue {
                 (state, quiet) = self.wait(state, timeout);
             }
         }
+    }
+
+    /// Queues the flush of a file that was written, renamed or removed, and of its directory. Never
+    /// blocks.
+    pub(crate) fn flush_later(&'static self, path: &Path) {
+        let mut state = self.state();
+        if !state.runs {
+            let thread = thread::Builder::new()
+                .name("flush".to_owned())
+                .stack_size(STACK)
+                .spawn(|| self.run());
+            match thread {
+                Ok(_) => state.runs = true,
+                // The kernel writes the file within half a minute; the next call retries.
+                Err(error) => {
+                    tracing::warn!(%error, "Cannot start the thread that flushes records");
+                    return;
+                }
+            }
+        }
+        state.push(path);
+        self.changed.notify_all();
+    }
+
+    /// Waits until all queued files are flushed or failed, and obsolete backups are removed.
+    pub(crate) fn wait_for_flush(&self) {
+        let mut state = self.state();
+        state.hurried = true;
+        self.changed.notify_all();
+        while state.busy || !state.waiting.is_empty() || !state.obsolete.is_empty() {
+            (state, _) = self.wait(state, None);
+        }
+        state.hurried = false;
+    }
+
+    /// True if a file is queued.
+    pub(crate) fn is_queued(&self, path: &Path) -> bool {
+        let state = self.state();
+        state
+            .queued
+            .as_ref()
+            .is_some_and(|queued| queued.contains(path))
+    }
+
+    /// True if a file is flushed and its backup waits for its removal.
+    pub(crate) fn is_obsolete(&self, path: &Path) -> bool {
+        self.state().obsolete.contains(path)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn add_obsolete(&self, path: &Path) {
+        self.state().obsolete.insert(path.to_path_buf());
     }
 
     /// Waits for a change; true on a timeout.
@@ -121,56 +181,9 @@ impl FlushQueue {
     }
 }
 
-/// Queues the flush of a file that was written, renamed or removed, and of its directory. Never
-/// blocks.
-pub fn flush_later(path: &Path) {
-    let mut state = QUEUE.state();
-    if !state.runs {
-        let thread = thread::Builder::new()
-            .name("flush".to_owned())
-            .stack_size(STACK)
-            .spawn(|| QUEUE.run());
-        match thread {
-            Ok(_) => state.runs = true,
-            // The kernel writes the file within half a minute; the next call retries.
-            Err(error) => {
-                tracing::warn!(%error, "Cannot start the thread that flushes records");
-                return;
-            }
-        }
-    }
-    state.push(path);
-    QUEUE.changed.notify_all();
-}
-
-/// Waits until all queued files are flushed or failed, and obsolete backups are removed.
-pub fn wait_for_flush() {
-    let mut state = QUEUE.state();
-    state.hurried = true;
-    QUEUE.changed.notify_all();
-    while state.busy || !state.waiting.is_empty() || !state.obsolete.is_empty() {
-        (state, _) = QUEUE.wait(state, None);
-    }
-    state.hurried = false;
-}
-
-/// True if a file is queued.
-pub(crate) fn is_queued(path: &Path) -> bool {
-    let state = QUEUE.state();
-    state
-        .queued
-        .as_ref()
-        .is_some_and(|queued| queued.contains(path))
-}
-
-/// True if a file is flushed and its backup waits for its removal.
-pub(crate) fn is_obsolete(path: &Path) -> bool {
-    QUEUE.state().obsolete.contains(path)
-}
-
 /// Flushes files in order, then their directories, so that each rename is on the disk with its
 /// file. Returns the files whose backups are obsolete.
-fn flush(files: &VecDeque<PathBuf>) -> Vec<PathBuf> {
+fn flush(files: &VecDeque<PathBuf>, on_flushed: fn(&Path) -> bool) -> Vec<PathBuf> {
     let mut directories = BTreeSet::new();
     let mut flushed = Vec::new();
     for path in files {
@@ -193,50 +206,23 @@ fn sync_file(path: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-/// True if a file was flushed or no longer exists.
-pub(crate) fn report(path: &Path, flushed: io::Result<()>) -> bool {
-    match flushed {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(path = %path.display(), %error, "Cannot flush a record to the disk, a power failure may lose it");
-            false
-        }
-        _ => true,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kept::{flush_interrupted, kept, put_in_place};
 
     #[test]
     fn whatever_becomes_of_a_file_the_queue_ends() {
+        static QUEUE: FlushQueue = FlushQueue::new(|_| true, |_| {});
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         std::fs::write(path("there"), "x").unwrap();
         std::os::unix::fs::symlink("/dev/zero", path("link")).unwrap();
         for name in ["there", "gone", "link", "there", "no/such/directory"] {
-            flush_later(&path(name));
+            QUEUE.flush_later(&path(name));
         }
-        wait_for_flush();
+        QUEUE.wait_for_flush();
         let state = QUEUE.state();
         assert!(state.runs);
-    }
-
-    #[test]
-    fn a_file_that_is_loaded_soon_after_its_flush_counts_as_flushed() {
-        let dir = tempfile::tempdir().unwrap();
-        let [file, temporary] = ["file", "temporary"].map(|name| dir.path().join(name));
-        std::fs::write(&file, "flushed").unwrap();
-        std::fs::write(kept(&file), "older").unwrap();
-        QUEUE.state().obsolete.insert(file.clone());
-        flush_interrupted(&file);
-        std::fs::write(&temporary, "new").unwrap();
-        put_in_place(&file, &temporary).unwrap();
-        // Unless it is removed already, as "new" is flushed.
-        if let Ok(text) = std::fs::read_to_string(kept(&file)) {
-            assert_eq!(text, "flushed");
-        }
     }
 
     #[test]

@@ -25,7 +25,8 @@ use crate::{
     io::duplex,
     negotiate::{PORT_FORWARD, REMOTE_COMMAND, SPDY, STREAM_PROTOCOL, form_of, has_sizes},
     spdy::{
-        connection::{Connection, Handle, Limits, Role},
+        connection::{Connection, Limits},
+        handle::{Handle, Role},
         header_block::Headers,
         stream::Stream,
     },

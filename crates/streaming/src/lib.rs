@@ -90,6 +90,7 @@ mod target;
 mod tests;
 mod token_server;
 mod upgrade;
+mod upgrade_response;
 mod websocket;
 
 pub use ending::PortsEnd;
@@ -103,4 +104,5 @@ pub use status::SessionFailed;
 pub use stream::{Duplex, Sink, Source, copy};
 pub use target::{ServeOptions, SessionKind, SessionTarget};
 pub use token_server::{StreamingRequest, StreamingServer};
-pub use upgrade::{SessionFuture, Upgrade, upgrade};
+pub use upgrade::upgrade;
+pub use upgrade_response::{SessionFuture, Upgrade};

@@ -10,6 +10,7 @@ mod dictionary;
 pub mod frame;
 #[cfg(test)]
 mod golden;
+pub(crate) mod handle;
 pub mod header_block;
 mod outgoing;
 mod reader;

@@ -15,8 +15,9 @@ use crate::{
     port_session::{forward_or_end, ports_end},
     process_session::{ClientStreams, serve},
     spdy::{
-        connection::{Connection, Limits, Role},
+        connection::{Connection, Limits},
         frame::ResetStatus,
+        handle::Role,
         stream::Stream,
     },
     status::StatusForm,

@@ -1,33 +1,20 @@
 //! From a request to a session.
 
-use std::{future::Future, pin::Pin, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use http::{Request, Response, header};
 use hyper_util::rt::TokioIo;
 use rubelet_cri::{CriError, CriResult};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::{
-    Duplex, PortDialer, ServeOptions, SessionKind, SessionTarget, StdStreams,
+    Duplex, PortDialer, ServeOptions, SessionKind, SessionTarget, StdStreams, Upgrade,
     agreed::{ports, process, switching},
     link::watched,
     negotiate::{Agreed, Agreement, Disagreement, negotiate},
     proxy,
 };
-
-/// A session that runs until it is over, or the client or the runtime is gone. Dropping it closes the
-/// connection at once.
-pub type SessionFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// The answer to a request for a session.
-pub struct Upgrade {
-    /// `101 Switching Protocols`, or why not, as plain text.
-    pub response: Response<Bytes>,
-    /// The session; must be polled while and after the response is sent. `None` where it is refused.
-    pub session: Option<SessionFuture>,
-}
 
 /// Answers a request for a session: HTTP/1.1 with `Upgrade: SPDY/3.1` or `websocket`, GET or POST.
 /// The caller has authorized it. Its connection must be served with upgrades enabled.

@@ -5,6 +5,7 @@ mod notify;
 pub(crate) mod process;
 mod waiting;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -19,7 +20,6 @@ pub use notify::Notification;
 
 use crate::command::output_of;
 use crate::http::{self, Response};
-use crate::runtime::AgentRuntime;
 use crate::scratch::Scratch;
 use crate::{report, target_dir};
 use notify::Receiver;
@@ -29,6 +29,18 @@ use process::Process;
 const END_TIMEOUT: Duration = Duration::from_secs(60);
 /// The environment variable that names the program to test.
 const BINARY_VARIABLE: &str = "RUBELET_BIN";
+
+/// A runtime that an agent can be started on.
+pub trait AgentRuntime {
+    /// The directory and name of the instance.
+    fn scratch(&self) -> &Scratch;
+
+    /// The flags of `rubelet run` that make an agent use it.
+    fn agent_flags(&self) -> Vec<OsString>;
+
+    /// The log of its own process; `None` if it runs in the agent.
+    fn runtime_log(&self) -> Option<PathBuf>;
+}
 
 /// An agent. It is killed when the value is dropped; its containers are removed with their runtime.
 #[derive(Debug)]

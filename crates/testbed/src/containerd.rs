@@ -2,6 +2,7 @@
 
 mod config;
 pub(crate) mod daemon;
+mod import;
 mod setup;
 
 use std::ffi::OsString;
@@ -11,14 +12,13 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
-use crate::agent::endpoint_flags;
+use crate::agent::{AgentRuntime, endpoint_flags};
 use crate::command::stdout_of;
 use crate::packages::containerd::Binaries;
 pub use crate::packages::line::Line;
-use crate::runtime::AgentRuntime;
 use crate::scratch::Scratch;
 use crate::scratch::lock::HostLock;
-use crate::{CriTruth, cleanup, images, packages, report, sweep};
+use crate::{CriTruth, cleanup, packages, report, sweep};
 use daemon::Daemon;
 
 /// The containerd namespace of the CRI plugin.
@@ -48,7 +48,7 @@ pub struct Containerd {
 }
 
 impl Containerd {
-    /// Starts one, with the images of [`images`] imported. Installs missing packages, and first
+    /// Starts one, with the images of [`crate::images`] imported. Installs missing packages, and first
     /// removes the leftovers of killed runs.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl Containerd {
         };
         setup::write_files(&containerd.scratch, containerd.binaries.major(), host_ports)?;
         containerd.resume()?;
-        images::import(&containerd)?;
+        import::images(&containerd)?;
         Ok(containerd)
     }
 

@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use rustix::mount::{MountFlags, mount};
 
-use crate::agent::binary;
+use crate::agent::{AgentRuntime, binary};
 use crate::command::stdout_of;
-use crate::runtime::AgentRuntime;
 use crate::scratch::Scratch;
 use crate::scratch::lock::HostLock;
 use crate::{CriTruth, cleanup, images, packages, report, sweep};

@@ -3,6 +3,7 @@
 
 mod archive;
 mod layer;
+mod load_one;
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +13,8 @@ pub(crate) use archive::architecture;
 use serde_json::{Value, json};
 
 use crate::packages::BUSYBOX;
-use crate::{Containerd, TestRuntime, wait};
+
+pub use load_one::{load_one, load_without_shell};
 
 /// A shell and some 270 small programs, linked in `/bin`; runs as root.
 pub const BUSYBOX_IMAGE: &str = "localhost/rubelet/busybox:1";
@@ -28,7 +30,7 @@ pub const VOLUMES: &str = "localhost/rubelet/volumes:1";
 pub const PAUSE: &str = "localhost/rubelet/pause:1";
 
 /// How long the CRI service may take to detect imported images.
-const NOTICE_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const NOTICE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A shell only: it blocks in `read` on a named pipe that it holds open itself, and unlike a
 /// `sleep` with PID 1, it exits on SIGTERM.
@@ -97,6 +99,11 @@ fn images() -> Vec<Image> {
     usual.into_iter().chain(hostile).collect()
 }
 
+/// The names of all images.
+pub(crate) fn names() -> impl Iterator<Item = String> {
+    images().into_iter().map(|(name, _)| name)
+}
+
 /// Writes all images into one archive in the OCI layout, as `ctr images import` reads it.
 ///
 /// # Errors
@@ -115,77 +122,4 @@ fn archive_of(images: &[Image]) -> Result<Vec<u8>> {
 /// differs.
 pub(crate) fn archive_with_note(image: Image, note: &str) -> Result<Vec<u8>> {
     archive::build(&layer::build(Path::new(BUSYBOX), Some(note))?, &[image])
-}
-
-/// Loads another image with a unique layer into a runtime; it has no name if `name` is empty. Works
-/// with the embedded runtime, and with containerd, where the name is removed.
-///
-/// # Errors
-/// When it can't be built or loaded.
-pub fn load_one(runtime: &TestRuntime, name: &str, note: &str) -> Result<()> {
-    let layer = layer::build(Path::new(BUSYBOX), Some(note))?;
-    load_layer(runtime, name, &json!({ "Cmd": ["sh"] }), &layer)
-}
-
-/// Loads an image that has these programs of busybox, such as `cat`, and no shell.
-///
-/// # Errors
-/// When it can't be built or loaded.
-pub fn load_without_shell(runtime: &TestRuntime, name: &str, programs: &[&str]) -> Result<()> {
-    let layer = layer::build_programs(Path::new(BUSYBOX), programs)?;
-    load_layer(runtime, name, &json!({ "Env": ["PATH=/bin"] }), &layer)
-}
-
-/// Loads an image of one layer.
-fn load_layer(runtime: &TestRuntime, name: &str, config: &Value, layer: &[u8]) -> Result<()> {
-    let path = runtime.scratch().dir().join("one.tar");
-    let write = |name: &str| -> Result<()> {
-        let archive = archive::build(layer, &[(name.to_owned(), config.clone())])?;
-        std::fs::write(&path, archive).with_context(|| format!("cannot write {}", path.display()))
-    };
-    let file = path.display().to_string();
-    match runtime {
-        TestRuntime::Embedded(runtime) => {
-            write(name)?;
-            runtime.image(&["load", &file])?;
-        }
-        TestRuntime::Containerd(containerd) => {
-            const FORGOTTEN: &str = "localhost/rubelet/forgotten:1";
-            let known_as = if name.is_empty() { FORGOTTEN } else { name };
-            write(known_as)?;
-            containerd.ctr(&["images", "import", &file])?;
-            let truth = containerd.truth()?;
-            wait::until("the CRI service knows the image", NOTICE_TIMEOUT, || {
-                let names = truth.image_names()?;
-                Ok(names.iter().any(|one| one == known_as).then_some(()))
-            })?;
-            if name.is_empty() {
-                containerd.ctr(&["images", "rm", FORGOTTEN])?;
-            }
-        }
-    }
-    Ok(std::fs::remove_file(&path)?)
-}
-
-/// Imports all images and waits until the CRI service lists them.
-///
-/// # Errors
-/// When they can't be built or imported.
-pub fn import(containerd: &Containerd) -> Result<()> {
-    let path = containerd.scratch().dir().join("images.tar");
-    write_archive(&path)?;
-    containerd.ctr(&["images", "import", &path.display().to_string()])?;
-    std::fs::remove_file(&path)?;
-    let truth = containerd.truth()?;
-    wait::until(
-        "containerd's CRI service knows the images",
-        NOTICE_TIMEOUT,
-        || {
-            let known = truth.image_names()?;
-            Ok(images()
-                .iter()
-                .all(|(name, _)| known.iter().any(|found| found == name))
-                .then_some(()))
-        },
-    )
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
+use crate::agent::AgentRuntime;
 use crate::containerd::{HostPorts, Line};
 use crate::{Containerd, CriTruth, Embedded, Scratch};
 
@@ -48,18 +49,6 @@ impl Kind {
             Self::Embedded => "embedded",
         }
     }
-}
-
-/// A runtime that an agent can be started on.
-pub trait AgentRuntime {
-    /// The directory and name of the instance.
-    fn scratch(&self) -> &Scratch;
-
-    /// The flags of `rubelet run` that make an agent use it.
-    fn agent_flags(&self) -> Vec<OsString>;
-
-    /// The log of its own process; `None` if it runs in the agent.
-    fn runtime_log(&self) -> Option<PathBuf>;
 }
 
 /// The runtime that [`VARIABLE`] selects, private to one test. Everything of it is removed when the

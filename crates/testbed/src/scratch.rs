@@ -102,7 +102,7 @@ impl Scratch {
 
     /// The name of this instance's CNI network, which is in the comments of iptables rules.
     #[must_use]
-    pub fn network_name(&self) -> String {
+    pub(crate) fn network_name(&self) -> String {
         format!("{}-{}", self.bridge(), self.tag)
     }
 

@@ -27,7 +27,7 @@ pub struct PodDirs {
 
 /// The directory of all pods: `<root>/pods`.
 #[must_use]
-pub fn pods_dir(root: &Path) -> PathBuf {
+pub(crate) fn pods_dir(root: &Path) -> PathBuf {
     root.join("pods")
 }
 
@@ -97,7 +97,7 @@ impl PodDirs {
     ///
     /// # Errors
     /// As [`Self::empty_dir`].
-    pub fn empty_dir_marker(&self, volume: &str) -> Result<PathBuf, UnsafeName> {
+    pub(crate) fn empty_dir_marker(&self, volume: &str) -> Result<PathBuf, UnsafeName> {
         Ok(self
             .plugins()
             .join(EMPTY_DIR_PLUGIN)
@@ -118,7 +118,7 @@ impl PodDirs {
     ///
     /// # Errors
     /// As [`Self::empty_dir`].
-    pub fn wrapped_marker(&self, volume: &str) -> Result<PathBuf, UnsafeName> {
+    pub(crate) fn wrapped_marker(&self, volume: &str) -> Result<PathBuf, UnsafeName> {
         self.empty_dir_marker(&format!("wrapped_{volume}"))
     }
 

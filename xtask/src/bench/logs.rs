@@ -8,11 +8,11 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use rubelet_testbed::{
-    Agent, Containerd, clock,
+    Agent, Containerd,
+    agent::AgentRuntime,
+    clock,
     containerd::{HostPorts, Line},
-    images,
-    runtime::AgentRuntime,
-    wait,
+    images, wait,
 };
 use serde_json::json;
 

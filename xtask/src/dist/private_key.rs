@@ -10,8 +10,8 @@ use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::signature::KEY_TYPE;
-
+/// OpenSSH's name of Ed25519.
+pub(super) const KEY_TYPE: &[u8] = b"ssh-ed25519";
 /// Maximum size of a key file.
 const MOST_BYTES: u64 = 64 * 1024;
 /// Magic of OpenSSH's private keys.

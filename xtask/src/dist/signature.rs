@@ -5,10 +5,8 @@ use aws_lc_rs::digest::{SHA512, digest};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::private_key::PrivateKey;
+use super::private_key::{KEY_TYPE, PrivateKey};
 
-/// OpenSSH's name of Ed25519.
-pub(super) const KEY_TYPE: &[u8] = b"ssh-ed25519";
 /// The namespace of the signature: one for another purpose with the same key is rejected.
 const NAMESPACE: &str = "rubelet-release";
 /// The name of the signer in the verifier's list.

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use chaos_cri::{Chaos, Rules, profile};
-use rubelet_testbed::runtime::{AgentRuntime as _, Kind};
+use rubelet_testbed::agent::AgentRuntime as _;
+use rubelet_testbed::runtime::Kind;
 use rubelet_testbed::{Agent, CriTruth, target_dir};
 
 use super::pods::DesiredPods;

@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use rubelet_testbed::agent::AgentRuntime;
 use rubelet_testbed::containerd::HostPorts;
 use rubelet_testbed::embedded::Served;
-use rubelet_testbed::runtime::{AgentRuntime, Kind};
+use rubelet_testbed::runtime::Kind;
 use rubelet_testbed::{Containerd, CriTruth, Embedded, Scratch};
 
 /// A running one. Everything of it is removed when the value is dropped.

@@ -1,13 +1,9 @@
 //! Pure crates use no side effects: no clock, file, socket, process, thread or async runtime.
 
-use std::collections::HashMap;
-
-use proc_macro2::{TokenStream, TokenTree};
-use syn::visit::{self, Visit};
-
 use super::Finding;
 use super::edges::rule_of;
 use super::files::is_generated;
+use super::used_paths::UsedPaths;
 
 /// Paths with side effects. Addresses and their parsing have none, so of `std::net` only the
 /// sockets are listed.
@@ -59,20 +55,18 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
             return vec![finding(line, format!("is not Rust: {error}"), TAKE_IT)];
         }
     };
-    let mut names = Names::default();
-    names.visit_file(&file);
-    names
-        .found
-        .iter()
-        .filter_map(|(line, path)| {
-            let path = names.whole(path);
+    let paths = UsedPaths::of(&file);
+    let found = paths.found.iter();
+    found
+        .filter_map(|used| {
+            let path = paths.whole(&used.names);
             if path == ["std", "*"] {
                 let rule = "`std::*` hides which effects are used".to_owned();
-                return Some(finding(*line, rule, NAME_IT));
+                return Some(finding(used.line, rule, NAME_IT));
             }
             let effect = EFFECTS.iter().find(|effect| contains(&path, effect))?;
             let rule = format!("`{effect}` is an effect, and this crate is pure");
-            Some(finding(*line, rule, TAKE_IT))
+            Some(finding(used.line, rule, TAKE_IT))
         })
         .collect()
 }
@@ -90,159 +84,6 @@ fn is_pure_source(path: &str) -> bool {
 fn contains(path: &[String], effect: &str) -> bool {
     let effect: Vec<&str> = effect.split("::").collect();
     path.windows(effect.len()).any(|part| part == effect)
-}
-
-/// The paths of a file outside its tests.
-#[derive(Default)]
-struct Names {
-    /// The paths with their positions.
-    found: Vec<(usize, Vec<String>)>,
-    /// The full paths of imported names.
-    imports: HashMap<String, Vec<String>>,
-}
-
-impl Names {
-    /// The path with its first name resolved.
-    fn whole(&self, path: &[String]) -> Vec<String> {
-        let first = path.first().and_then(|first| self.imports.get(first));
-        first.map_or_else(
-            || path.to_vec(),
-            |import| [import.as_slice(), &path[1..]].concat(),
-        )
-    }
-
-    fn import(&mut self, tree: &syn::UseTree, above: &[String]) {
-        let with = |name: &syn::Ident| [above, &[name.to_string()]].concat();
-        match tree {
-            syn::UseTree::Path(one) => self.import(&one.tree, &with(&one.ident)),
-            syn::UseTree::Group(group) => {
-                for tree in &group.items {
-                    self.import(tree, above);
-                }
-            }
-            syn::UseTree::Glob(glob) => {
-                let line = glob.star_token.spans[0].start().line;
-                self.found.push((line, [above, &["*".to_owned()]].concat()));
-            }
-            syn::UseTree::Name(one) if one.ident == "self" => {
-                let name = above.last().cloned().unwrap_or_default();
-                self.known(&one.ident, name, above.to_vec());
-            }
-            syn::UseTree::Name(one) => {
-                self.known(&one.ident, one.ident.to_string(), with(&one.ident));
-            }
-            syn::UseTree::Rename(one) => {
-                let path = if one.ident == "self" {
-                    above.to_vec()
-                } else {
-                    with(&one.ident)
-                };
-                self.known(&one.ident, one.rename.to_string(), path);
-            }
-        }
-    }
-
-    fn known(&mut self, at: &syn::Ident, name: String, path: Vec<String>) {
-        self.found.push((at.span().start().line, path.clone()));
-        // A name that resolves to itself would be expanded forever.
-        if path.len() > 1 || path.first() != Some(&name) {
-            self.imports.insert(name, path);
-        }
-    }
-
-    /// Paths in the arguments of a macro, which have no syntax of their own.
-    fn tokens(&mut self, tokens: TokenStream) {
-        let mut path: Vec<String> = Vec::new();
-        let (mut line, mut colons) = (0, 0);
-        for token in tokens {
-            match token {
-                TokenTree::Ident(name) => {
-                    if colons < 2 {
-                        self.end(line, &mut path);
-                        line = name.span().start().line;
-                    }
-                    colons = 0;
-                    path.push(name.to_string());
-                }
-                TokenTree::Punct(punct) if punct.as_char() == ':' => colons += 1,
-                TokenTree::Group(group) => {
-                    self.end(line, &mut path);
-                    self.tokens(group.stream());
-                }
-                TokenTree::Punct(_) | TokenTree::Literal(_) => {
-                    self.end(line, &mut path);
-                    colons = 0;
-                }
-            }
-        }
-        self.end(line, &mut path);
-    }
-
-    fn end(&mut self, line: usize, path: &mut Vec<String>) {
-        if !path.is_empty() {
-            self.found.push((line, std::mem::take(path)));
-        }
-    }
-}
-
-/// Whether the attribute limits its item to tests.
-fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
-    attributes.iter().any(|one| {
-        one.path().is_ident("cfg")
-            && one
-                .parse_args::<syn::Path>()
-                .is_ok_and(|path| path.is_ident("test"))
-    })
-}
-
-macro_rules! unless_for_tests {
-    ($($visit:ident: $node:ident),*) => {
-        $(fn $visit(&mut self, node: &'a syn::$node) {
-            if !is_for_tests(&node.attrs) {
-                visit::$visit(self, node);
-            }
-        })*
-    };
-}
-
-impl<'a> Visit<'a> for Names {
-    unless_for_tests! {
-        visit_item_mod: ItemMod, visit_item_fn: ItemFn, visit_item_impl: ItemImpl,
-        visit_item_struct: ItemStruct, visit_item_enum: ItemEnum, visit_item_const: ItemConst,
-        visit_item_static: ItemStatic, visit_item_trait: ItemTrait, visit_item_type: ItemType,
-        visit_impl_item_fn: ImplItemFn, visit_item_macro: ItemMacro
-    }
-
-    fn visit_item_use(&mut self, node: &'a syn::ItemUse) {
-        if !is_for_tests(&node.attrs) {
-            self.import(&node.tree, &[]);
-        }
-    }
-
-    fn visit_path(&mut self, node: &'a syn::Path) {
-        if let Some(first) = node.segments.first() {
-            let names = node.segments.iter().map(|one| one.ident.to_string());
-            let line = first.ident.span().start().line;
-            self.found.push((line, names.collect()));
-        }
-        visit::visit_path(self, node);
-    }
-
-    fn visit_macro(&mut self, node: &'a syn::Macro) {
-        self.visit_path(&node.path);
-        self.tokens(node.tokens.clone());
-    }
-
-    fn visit_item_extern_crate(&mut self, node: &'a syn::ItemExternCrate) {
-        self.known(
-            &node.ident,
-            node.ident.to_string(),
-            vec![node.ident.to_string()],
-        );
-    }
-
-    // Paths in documentation are not used.
-    fn visit_attribute(&mut self, _: &'a syn::Attribute) {}
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ const KEPT: [(&str, &str, &str); 2] = [
         "the field of the OCI specification, beside `Cpu` and `Pids`",
     ),
     (
-        "crates/streaming/src/spdy/connection.rs",
+        "crates/streaming/src/spdy/handle.rs",
         "Inner",
         "the half of a connection that its tasks share, private to its file",
     ),

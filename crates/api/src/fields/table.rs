@@ -541,7 +541,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "spec.volumes[].emptyDir.sizeLimit",
-        Partial("with the medium Memory"),
+        Partial("with the medium Memory; on disk for pods of the API server"),
     ),
     row(
         "spec.volumes[].ephemeral",

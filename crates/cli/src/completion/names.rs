@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::{
     super::{
         agent::{Agent, collection},
-        command_line::program,
         containers,
         failure::CommandError,
         target::{find, name_of, namespace_of},
@@ -33,9 +32,10 @@ pub(crate) struct NamesArgs {
 pub(crate) async fn names(
     agent: &Agent,
     args: &NamesArgs,
+    program: &Command,
     terminal: &mut Terminal<'_>,
 ) -> Result<(), CommandError> {
-    let Some((line, current)) = CommandLine::read(&program(), &args.words) else {
+    let Some((line, current)) = CommandLine::read(program, &args.words) else {
         return Ok(());
     };
     let other = line.socket.as_deref().map(|path| Agent::new(path.into()));
@@ -218,7 +218,7 @@ fn wanted(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::super::command_line::program, *};
 
     #[test]
     fn names_belong_where_a_pod_or_a_container_is_meant() {

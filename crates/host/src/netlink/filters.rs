@@ -15,7 +15,7 @@ impl RouteSocket {
     ///
     /// # Errors
     /// The kernel returns an error.
-    pub fn has_xdp(&mut self, index: u32) -> Result<bool, NetlinkError> {
+    pub(crate) fn has_xdp(&mut self, index: u32) -> Result<bool, NetlinkError> {
         let mut request = Messages::default();
         request.begin(libc::RTM_GETLINK, 1, &link::header(index, 0, 0));
         let what = "look for XDP programs";
@@ -32,7 +32,7 @@ impl RouteSocket {
     ///
     /// # Errors
     /// The kernel returns an error, for lack of a scheduler for example.
-    pub fn has_classifiers(&mut self, index: u32) -> Result<bool, NetlinkError> {
+    pub(crate) fn has_classifiers(&mut self, index: u32) -> Result<bool, NetlinkError> {
         let mut found = false;
         for place in PLACES {
             let what = "list the classifiers";

@@ -8,7 +8,8 @@ const DOCKER_INDEX: &str = "application/vnd.docker.distribution.manifest.list.v2
 const DOCKER_CONFIG: &str = "application/vnd.docker.container.image.v1+json";
 
 /// The supported documents, for an `Accept` header.
-pub const MANIFEST_TYPES: [&str; 4] = [OCI_INDEX, OCI_MANIFEST, DOCKER_INDEX, DOCKER_MANIFEST];
+pub(crate) const MANIFEST_TYPES: [&str; 4] =
+    [OCI_INDEX, OCI_MANIFEST, DOCKER_INDEX, DOCKER_MANIFEST];
 
 /// Layers: tar archives, optionally compressed; non-distributable ones have the same format. The
 /// first bytes show the compression.
@@ -28,7 +29,7 @@ const LAYERS: [&str; 11] = [
 
 /// The kind of a media type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Media {
+pub(crate) enum Media {
     /// One image.
     Manifest,
     /// Images for several machines.
@@ -44,7 +45,7 @@ pub enum Media {
 impl Media {
     /// The kind of `text`; ignores parameters after a semicolon.
     #[must_use]
-    pub fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let text = text.split(';').next().unwrap_or_default().trim();
         match text {
             OCI_MANIFEST | DOCKER_MANIFEST => Self::Manifest,

@@ -171,7 +171,9 @@ impl HttpClients {
             PullError::new(PullErrorKind::Unavailable, message)
         })?;
         let answer = sent.map_err(|error| {
-            let message = format!("cannot reach {authority}: {}", ErrorChain(&error));
+            // The client's own words are about itself: "client error (Connect)".
+            let cause = std::error::Error::source(&error).unwrap_or(&error);
+            let message = format!("cannot reach {authority}: {}", ErrorChain(cause));
             PullError::new(PullErrorKind::Unavailable, message)
         })?;
         let (head, body) = answer.into_parts();

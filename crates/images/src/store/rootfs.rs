@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use rubelet_host::tree_usage;
 use rubelet_oci::IdMapping;
 use tokio::time::Instant;
 
@@ -185,11 +186,14 @@ impl ImageStore {
         let upper = self.directories.snapshot(container_id).join("fs");
         let volumes = self.directories.image_volumes(container_id);
         let usage = blocking(move || {
-            let mut usage = tree::measure(&upper).map_err(disk_error("measure", &upper))?;
-            match tree::measure(&volumes) {
+            let upper_usage = tree_usage::of(&upper).map_err(disk_error("measure", &upper))?;
+            let mut usage = DiskUsage::from(upper_usage);
+            match tree_usage::of(&volumes) {
                 // Few images declare volumes.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                measured => usage += measured.map_err(disk_error("measure", &volumes))?,
+                measured => {
+                    usage += measured.map_err(disk_error("measure", &volumes))?.into();
+                }
             }
             Ok::<_, StoreError>(usage)
         });

@@ -20,7 +20,7 @@ pub const NODES: &str = "system:nodes";
 
 /// The subject and the names that a certificate should have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CertificateTemplate {
+pub(crate) struct CertificateTemplate {
     /// CN of the subject.
     pub common_name: String,
     /// Each O of the subject.
@@ -34,7 +34,7 @@ pub struct CertificateTemplate {
 impl CertificateTemplate {
     /// The desired contents of the certificate of the node `name`.
     #[must_use]
-    pub fn node(name: &str) -> Self {
+    pub(crate) fn node(name: &str) -> Self {
         Self {
             common_name: format!("system:node:{name}"),
             organizations: BTreeSet::from([NODES.to_owned()]),
@@ -44,7 +44,7 @@ impl CertificateTemplate {
 
     /// The same with names and addresses.
     #[must_use]
-    pub fn with(mut self, names: &ServingNames) -> Self {
+    pub(crate) fn with(mut self, names: &ServingNames) -> Self {
         self.dns_names.clone_from(&names.dns_names);
         self.addresses.clone_from(&names.addresses);
         self
@@ -85,7 +85,7 @@ impl ServingNames {
     /// Whether they are enough for a request: at least one address, or, with the feature gate
     /// AllowDNSOnlyNodeCSR, one name.
     #[must_use]
-    pub fn suffice(&self, dns_only: bool) -> bool {
+    pub(crate) fn suffice(&self, dns_only: bool) -> bool {
         !self.addresses.is_empty() || (dns_only && !self.dns_names.is_empty())
     }
 }
@@ -123,7 +123,7 @@ impl fmt::Display for RenewalReason {
 /// The warning about a certificate that was just issued, is valid until `until`, and is due for replacement
 /// nevertheless.
 #[must_use]
-pub fn issued_unusable(why: &RenewalReason, until: Timestamp, now: Timestamp) -> String {
+pub(crate) fn issued_unusable(why: &RenewalReason, until: Timestamp, now: Timestamp) -> String {
     match why {
         RenewalReason::Expired(_) | RenewalReason::Age => format!(
             "the certificate that was just issued is valid until {until}, and this node's clock shows {now}: \
@@ -161,7 +161,7 @@ pub fn is_valid(expires: Timestamp, now: Timestamp) -> bool {
 /// When `current` has to be replaced so that there is always one with the contents `wanted`.
 /// `jitter`, from 0 to 1, spreads the nodes of a cluster.
 #[must_use]
-pub fn due(
+pub(crate) fn due(
     current: Option<&Leaf>,
     wanted: &CertificateTemplate,
     jitter: f64,

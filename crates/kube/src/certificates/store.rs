@@ -52,7 +52,7 @@ pub enum StoreError {
 
 /// Certificates with one prefix in one directory.
 #[derive(Clone, Debug)]
-pub struct PairStore {
+pub(crate) struct PairStore {
     directory: PathBuf,
     prefix: &'static str,
 }
@@ -69,7 +69,7 @@ impl PairStore {
 
     /// The link to the newest certificate.
     #[must_use]
-    pub fn current_path(&self) -> PathBuf {
+    pub(crate) fn current_path(&self) -> PathBuf {
         self.path("-current.pem")
     }
 
@@ -79,7 +79,7 @@ impl PairStore {
 
     /// The path of the key that waits for its certificate.
     #[must_use]
-    pub fn pending_path(&self) -> PathBuf {
+    pub(crate) fn pending_path(&self) -> PathBuf {
         self.path(".key.tmp")
     }
 
@@ -87,7 +87,7 @@ impl PairStore {
     ///
     /// # Errors
     /// A file is there that can't be read or holds something else.
-    pub fn current(&self) -> Result<Option<Pair>, StoreError> {
+    pub(crate) fn current(&self) -> Result<Option<Pair>, StoreError> {
         let current = self.current_path();
         if read(&current)?.is_none() && is_link(&self.updated_path()) {
             // A kubelet ended between removing the old link and renaming the new one.
@@ -107,7 +107,7 @@ impl PairStore {
     ///
     /// # Errors
     /// The directory can't be written, or the link is a file.
-    pub fn update(&self, pair: &Pair, now: Timestamp) -> Result<(), StoreError> {
+    pub(crate) fn update(&self, pair: &Pair, now: Timestamp) -> Result<(), StoreError> {
         make_directory(&self.directory)?;
         let stamp = now.strftime("%Y-%m-%d-%H-%M-%S");
         let path = self.path(&format!("-{stamp}.pem"));

@@ -13,7 +13,7 @@ use rubelet_pod_plan::{ObservedPod, pod_ips::in_family_order};
 use rubelet_probes::ProbeOutcome;
 use tokio::time::sleep;
 
-use super::{PodContext, PodTask, run::LOCAL};
+use super::{LOCAL, PodContext, PodTask};
 
 /// Maximum number of bytes of a command's output that are reported, for each of its two streams.
 const MAX_OUTPUT: usize = 4096;

@@ -8,86 +8,20 @@ use rubelet_api::{
     pod::{Pod, PodSource},
     status::PodStatus,
 };
-use rubelet_base::{ContainerId, PodUid, Seq};
-use rubelet_node_state::{
-    events::EventType, node_ips::NodeIps, pod_board::PodEntry, runtime_state::RuntimeState,
-    shutdown_state::ShutdownState,
-};
-use rubelet_pleg::Observation;
+use rubelet_base::Seq;
+use rubelet_node_state::{events::EventType, pod_board::PodEntry, runtime_state::RuntimeState};
 use rubelet_pod_plan::{
-    History, ObservedPod, OperatorIntents, PlanSettings, PodPlan, PodSnapshot, ProbeResults,
-    Target, history::ReplacedPod, plan, transitions,
+    History, OperatorIntents, PlanSettings, PodPlan, PodSnapshot, Target, history::ReplacedPod,
+    plan, transitions,
 };
 use tokio::{sync::watch, time::Instant};
 use tracing::{debug, info, warn};
 
 use super::{
-    PodContext, PodControl, apply::UnfinishedStop, confirm_absence::AbsenceCheck, ephemeral,
+    LOCAL, PodContext, PodControl, PodTask, TaskEnd, confirm_absence::AbsenceCheck, ephemeral,
     object_changes::ObjectChanges, repeat_backoff::RepeatBackoff, sync_round::SyncRound,
 };
-use crate::{host_ports::HeldPorts, records::PodRecord};
-
-/// The address of a pod in the host's network namespace while the node has no address.
-pub(super) const LOCAL: &str = "127.0.0.1";
-
-/// The task of one pod.
-pub(crate) struct PodTask {
-    pub(super) context: Arc<PodContext>,
-    pub(super) pod: Arc<Pod>,
-    pub(super) control: watch::Receiver<PodControl>,
-    pub(super) history: History,
-    pub(super) observed: Arc<ObservedPod>,
-    observations: watch::Receiver<Observation>,
-    /// Number of the last step; only an observation with a larger number is acted on.
-    pub(super) last_step: Seq,
-    /// Set while a list may omit containers of an earlier process.
-    pub(super) absence_check: Option<AbsenceCheck>,
-    /// True if the pod ran here and its record is lost: its times are determined again.
-    lost_record: bool,
-    pub(super) status: Option<PodStatus>,
-    /// True if a finished pod was edited, or one that is being removed is desired again: it is
-    /// removed and starts again.
-    recreate: bool,
-    /// The definition that the status and the history belong to.
-    definition: Box<str>,
-    /// The `kubernetes.io/config.hash` of the pod that ran last; empty if it is unknown.
-    content: Box<str>,
-    pub(super) removing: bool,
-    pub(super) repeat_backoff: RepeatBackoff,
-    /// The attempt of a sandbox whose creation was abandoned: the runtime may still create it.
-    pub(super) abandoned_sandbox: Option<u32>,
-    round: SyncRound,
-    pub(super) intents: watch::Receiver<Arc<OperatorIntents>>,
-    /// Whether the node shuts down.
-    pub(super) shutdown: watch::Receiver<ShutdownState>,
-    outcomes: watch::Receiver<Arc<ProbeResults>>,
-    /// The pod as its source defines it, without ephemeral containers.
-    from_source: Arc<Pod>,
-    /// The ephemeral containers that were added to it, as JSON.
-    ephemeral: Vec<Box<str>>,
-    generation: i64,
-    /// Stops of containers that failed.
-    pub(super) unfinished: BTreeMap<ContainerId, UnfinishedStop>,
-    /// The pod that the host was last prepared for; an edit may require another cgroup.
-    pub(super) prepared: Option<Arc<Pod>>,
-    pub(super) object_changes: ObjectChanges,
-    node_ips: NodeIps,
-    /// The host ports that the pod holds.
-    pub(super) held_ports: Option<HeldPorts>,
-    /// Releases of resources by other pods.
-    pub(super) releases: watch::Receiver<u64>,
-    /// Message of the last event about a host port in use; empty if the pod waits for none.
-    pub(super) awaited_port: Box<str>,
-}
-
-/// The result of a pod's task.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TaskEnd {
-    /// The pod.
-    pub(crate) uid: PodUid,
-    /// The attempt of a sandbox that the runtime may still create.
-    pub(crate) abandoned_sandbox: Option<u32>,
-}
+use crate::records::PodRecord;
 
 impl PodTask {
     /// A task that continues from the record of an earlier process. `was_here`: an earlier process

@@ -52,8 +52,8 @@ use crate::{
     image_collection::ImageCollectionSettings,
     local_storage::LocalStorageSettings,
     log_rotation::LogRotationSettings,
-    node_shutdown::ShutdownSettings,
     node_allocatable::NodeCgroups,
+    node_shutdown::ShutdownSettings,
     records::RecordWriter,
 };
 

@@ -5,7 +5,7 @@ pub const WINDOW: u64 = 65_536;
 
 /// One bit for each of the last [`WINDOW`] requests.
 #[derive(Debug, Clone)]
-pub struct AnsweredRequests {
+pub(crate) struct AnsweredRequests {
     bits: Vec<u64>,
 }
 
@@ -20,13 +20,13 @@ impl Default for AnsweredRequests {
 
 impl AnsweredRequests {
     /// Forgets the request that had the place of this one before.
-    pub fn clear(&mut self, index: u64) {
+    pub(crate) fn clear(&mut self, index: u64) {
         let (word, bit) = place(index);
         self.bits[word] &= !bit;
     }
 
     /// Notes an answer; false if there was one already.
-    pub fn insert(&mut self, index: u64) -> bool {
+    pub(crate) fn insert(&mut self, index: u64) -> bool {
         let (word, bit) = place(index);
         let first = self.bits[word] & bit == 0;
         self.bits[word] |= bit;
@@ -35,7 +35,7 @@ impl AnsweredRequests {
 
     /// Whether the request was answered.
     #[must_use]
-    pub fn contains(&self, index: u64) -> bool {
+    pub(crate) fn contains(&self, index: u64) -> bool {
         let (word, bit) = place(index);
         self.bits[word] & bit != 0
     }

@@ -65,7 +65,7 @@ pub enum PingError {
 impl PingError {
     /// The kernel's error if there is no way to a target.
     #[must_use]
-    pub fn no_way(&self) -> Option<&io::Error> {
+    pub(crate) fn no_way(&self) -> Option<&io::Error> {
         match self {
             Self::Socket {
                 source: SocketError::Connect(_, error),

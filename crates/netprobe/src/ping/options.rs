@@ -63,7 +63,7 @@ impl Default for PingOptions {
 impl PingOptions {
     /// The length of a packet on the wire, with its headers, in bytes.
     #[must_use]
-    pub fn packet_length(&self, family: Family) -> usize {
+    pub(crate) fn packet_length(&self, family: Family) -> usize {
         family.ip_header() + ECHO_HEADER + self.size
     }
 }

@@ -123,7 +123,7 @@ impl PingRun {
     }
 
     /// Notes that the next request can't be sent now, as a queue is full.
-    pub fn postpone(&mut self, now: Duration) {
+    pub(crate) fn postpone(&mut self, now: Duration) {
         self.next_send = now + POSTPONE;
     }
 
@@ -164,7 +164,7 @@ impl PingRun {
     }
 
     /// The next request that counts as lost now.
-    pub fn take_lost(&mut self, now: Duration) -> Option<u64> {
+    pub(crate) fn take_lost(&mut self, now: Duration) -> Option<u64> {
         while let Some((index, sent)) = self.pending.front().copied() {
             let answered = self.answered.contains(index);
             // Beyond the window its place is needed for another request.

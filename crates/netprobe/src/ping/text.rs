@@ -235,7 +235,7 @@ pub fn table_rows<'a>(
 
 /// Milliseconds with the digits that ping shows for a single time: about three in all.
 #[must_use]
-pub fn short_millis(time: Duration) -> String {
+pub(crate) fn short_millis(time: Duration) -> String {
     let millis = time.as_nanos() as f64 / 1e6;
     let digits = match millis {
         millis if millis >= 99.95 => 0,
@@ -248,7 +248,7 @@ pub fn short_millis(time: Duration) -> String {
 
 /// Milliseconds with three digits behind the point.
 #[must_use]
-pub fn long_millis(time: Duration) -> String {
+pub(crate) fn long_millis(time: Duration) -> String {
     format!("{:.3}", time.as_nanos() as f64 / 1e6)
 }
 

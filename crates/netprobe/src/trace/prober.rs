@@ -76,7 +76,7 @@ pub trait Prober {
 ///
 /// # Errors
 /// A socket can't be opened, or there is no way to the target.
-pub fn open_prober<'a>(
+pub(crate) fn open_prober<'a>(
     open: &'a dyn OpenSocket,
     target: IpAddr,
     scope: SocketAddr,

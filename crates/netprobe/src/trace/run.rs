@@ -177,7 +177,7 @@ impl TraceRun {
     }
 
     /// Notes that a probe was not sent, as a queue of this machine is full: it is sent at `until`.
-    pub fn postpone(&mut self, id: u16, until: Duration) {
+    pub(crate) fn postpone(&mut self, id: u16, until: Duration) {
         if let Some(probe) = self.probes.get_mut(usize::from(id)) {
             probe.sent = None;
         }
@@ -217,7 +217,7 @@ impl TraceRun {
 
     /// Notes that the kernel of this machine refused a probe as too long for a link that has this
     /// MTU. Its errors name no probe: it is the only one under way.
-    pub fn on_too_long(&mut self, id: Option<u16>, mtu: u32) {
+    pub(crate) fn on_too_long(&mut self, id: Option<u16>, mtu: u32) {
         let number = match id {
             Some(id) => Some(usize::from(id)),
             None => self.only_one_under_way(),

@@ -10,7 +10,7 @@ const MOST_ADDRESSES: usize = 16;
 
 /// The hops of a repeated trace, from TTL 1 or the first one.
 #[derive(Debug, Default)]
-pub struct TraceTable {
+pub(crate) struct TraceTable {
     hops: Vec<HopState>,
 }
 
@@ -23,7 +23,7 @@ struct HopState {
 
 impl TraceTable {
     /// Adds the results of a round for one hop.
-    pub fn add(&mut self, hop: &Hop) {
+    pub(crate) fn add(&mut self, hop: &Hop) {
         let place = self
             .hops
             .iter()
@@ -50,13 +50,13 @@ impl TraceTable {
     }
 
     /// Forgets the hops behind the target.
-    pub fn truncate(&mut self, distance: u8) {
+    pub(crate) fn truncate(&mut self, distance: u8) {
         self.hops.retain(|hop| hop.ttl <= distance);
     }
 
     /// The table, without the silent hops at its end but one.
     #[must_use]
-    pub fn summary(&self) -> Vec<HopSummary> {
+    pub(crate) fn summary(&self) -> Vec<HopSummary> {
         let answered = self.hops.iter().rposition(|hop| !hop.addresses.is_empty());
         let shown = answered.map_or(1, |last| last + 2);
         let hops = self.hops.iter().take(shown);

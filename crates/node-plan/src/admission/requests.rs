@@ -8,7 +8,7 @@ use crate::{node_status::resources::hugepages_name, pod_resources::effective};
 
 /// The requests of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PodRequests {
+pub(crate) struct PodRequests {
     /// Thousandths of a core.
     pub cpu: u64,
     /// Bytes.
@@ -22,7 +22,7 @@ pub struct PodRequests {
 /// Adds up a pod's requests: containers and sidecars together, or an init container with the
 /// sidecars before it if that is more; or what the pod requests itself; plus the pod overhead.
 #[must_use]
-pub fn pod_requests(pod: &Pod) -> PodRequests {
+pub(crate) fn pod_requests(pod: &Pod) -> PodRequests {
     let spec = &pod.spec;
     let own = spec.resources.as_ref().map(|own| &own.requests);
     // Of what the pod requests itself, its containers use a part.

@@ -28,19 +28,19 @@ pub struct EvictionThreshold {
 impl EvictionThreshold {
     /// True if pods are evicted as soon as it is met, with [`IMMEDIATE_GRACE`].
     #[must_use]
-    pub fn is_hard(&self) -> bool {
+    pub(crate) fn is_hard(&self) -> bool {
         self.grace.is_zero()
     }
 
     /// True if less than the value is available.
     #[must_use]
-    pub fn is_met(&self, level: ResourceLevel) -> bool {
+    pub(crate) fn is_met(&self, level: ResourceLevel) -> bool {
         level.available < self.value.of(level.capacity)
     }
 
     /// True if less than value and minimum reclaim together is available.
     #[must_use]
-    pub fn is_unresolved(&self, level: ResourceLevel) -> bool {
+    pub(crate) fn is_unresolved(&self, level: ResourceLevel) -> bool {
         let reclaim = self.min_reclaim.map_or(0, |more| more.of(level.capacity));
         let enough = self.value.of(level.capacity).saturating_add(reclaim);
         level.available < enough

@@ -23,14 +23,14 @@ struct ConditionText {
 
 /// A condition about the pressure on a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PressureCondition {
+pub(crate) struct PressureCondition {
     kind: &'static str,
     short: ConditionText,
     enough: ConditionText,
 }
 
 /// MemoryPressure.
-pub const MEMORY_PRESSURE: PressureCondition = PressureCondition {
+pub(crate) const MEMORY_PRESSURE: PressureCondition = PressureCondition {
     kind: "MemoryPressure",
     short: ConditionText {
         reason: "KubeletHasInsufficientMemory",
@@ -45,7 +45,7 @@ pub const MEMORY_PRESSURE: PressureCondition = PressureCondition {
 };
 
 /// DiskPressure.
-pub const DISK_PRESSURE: PressureCondition = PressureCondition {
+pub(crate) const DISK_PRESSURE: PressureCondition = PressureCondition {
     kind: "DiskPressure",
     short: ConditionText {
         reason: "KubeletHasDiskPressure",
@@ -60,7 +60,7 @@ pub const DISK_PRESSURE: PressureCondition = PressureCondition {
 };
 
 /// PIDPressure.
-pub const PID_PRESSURE: PressureCondition = PressureCondition {
+pub(crate) const PID_PRESSURE: PressureCondition = PressureCondition {
     kind: "PIDPressure",
     short: ConditionText {
         reason: "KubeletHasInsufficientPID",
@@ -77,7 +77,7 @@ pub const PID_PRESSURE: PressureCondition = PressureCondition {
 /// Transitions that the API server does not have yet. Without these a condition that changed while
 /// the API server was unreachable would change again, with an event, on each computation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Transitions {
+pub(crate) struct Transitions {
     pending: Vec<Transition>,
 }
 

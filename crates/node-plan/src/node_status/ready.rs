@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use super::object::Texts;
 
 /// Time after which a runtime that does not respond counts as down: it may only be restarting.
-pub const DOWN_AFTER: Duration = Duration::from_secs(30);
+pub(crate) const DOWN_AFTER: Duration = Duration::from_secs(30);
 
 /// The state of the runtime.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,11 +7,11 @@ use super::{
 };
 
 /// Label: name of the node as a host.
-pub const LABEL_HOSTNAME: &str = "kubernetes.io/hostname";
+pub(crate) const LABEL_HOSTNAME: &str = "kubernetes.io/hostname";
 /// Label: operating system.
-pub const LABEL_OS: &str = "kubernetes.io/os";
+pub(crate) const LABEL_OS: &str = "kubernetes.io/os";
 /// Label: architecture.
-pub const LABEL_ARCH: &str = "kubernetes.io/arch";
+pub(crate) const LABEL_ARCH: &str = "kubernetes.io/arch";
 const LABEL_OS_BETA: &str = "beta.kubernetes.io/os";
 const LABEL_ARCH_BETA: &str = "beta.kubernetes.io/arch";
 

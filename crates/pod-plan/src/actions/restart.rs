@@ -9,7 +9,7 @@ use crate::{observed::ContainerPhase, snapshot::PodSnapshot};
 
 /// The effective restart policy of a container: its own, else the pod's.
 #[must_use]
-pub fn policy_of(container: &Container, pod: RestartPolicy) -> RestartPolicy {
+pub(crate) fn policy_of(container: &Container, pod: RestartPolicy) -> RestartPolicy {
     container.restart_policy.unwrap_or(pod)
 }
 

@@ -45,7 +45,7 @@ pub const PRECREATED_AFTER: &str = "rubelet.dev/ahead-of";
 
 /// Labels of a sandbox: the pod's own and the three that identify it.
 #[must_use]
-pub fn sandbox_labels(pod: &Pod) -> BTreeMap<String, String> {
+pub(crate) fn sandbox_labels(pod: &Pod) -> BTreeMap<String, String> {
     let mut labels: BTreeMap<String, String> = pod
         .labels
         .iter()
@@ -57,7 +57,7 @@ pub fn sandbox_labels(pod: &Pod) -> BTreeMap<String, String> {
 
 /// Annotations of a sandbox: the pod's own and its definition.
 #[must_use]
-pub fn sandbox_annotations(pod: &Pod) -> BTreeMap<String, String> {
+pub(crate) fn sandbox_annotations(pod: &Pod) -> BTreeMap<String, String> {
     let mut annotations: BTreeMap<String, String> = pod
         .annotations
         .iter()
@@ -71,7 +71,7 @@ pub fn sandbox_annotations(pod: &Pod) -> BTreeMap<String, String> {
 
 /// Labels of a container.
 #[must_use]
-pub fn container_labels(pod: &Pod, container: &Container) -> BTreeMap<String, String> {
+pub(crate) fn container_labels(pod: &Pod, container: &Container) -> BTreeMap<String, String> {
     let mut labels = identity(pod);
     labels.insert(CONTAINER_NAME.to_owned(), container.name.to_string());
     labels
@@ -79,7 +79,7 @@ pub fn container_labels(pod: &Pod, container: &Container) -> BTreeMap<String, St
 
 /// Annotations of a container.
 #[must_use]
-pub fn container_annotations(
+pub(crate) fn container_annotations(
     pod: &Pod,
     container: &Container,
     restart_count: u32,

@@ -10,11 +10,12 @@ use rubelet_shim::protocol::Call;
 
 use tokio::{sync::Semaphore, task::JoinSet};
 
-use super::{RecordedState, shims::LiveShim};
+use super::RecordedState;
 use crate::{
     container::remove as container,
     engine::Engine,
     error::{Result, RuntimeError},
+    live_shim::LiveShim,
     records::{self, StoredContainer, StoredSandbox},
     sandbox::{network_request, remove as sandbox, stop::unmount_all},
 };

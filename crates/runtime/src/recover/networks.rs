@@ -3,9 +3,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{RecordedState, shims::LiveShim};
+use super::RecordedState;
 use crate::{
     engine::Engine,
+    live_shim::LiveShim,
     sandbox::{Sandbox, network_request},
 };
 

@@ -4,39 +4,26 @@ use std::{
     collections::BTreeMap,
     ffi::OsStr,
     fs,
-    os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 use rubelet_host::CgroupFs;
 use rubelet_runtime_plan::recovery::SeenContainer;
-use rubelet_shim::{
-    protocol::{Call, ContainerPhase, ShimReply, ShimState},
-    spawn,
-};
+use rubelet_shim::protocol::ContainerPhase;
 use tokio::task::JoinSet;
 
 use super::RecordedState;
 use crate::{
     RuntimeSettings,
-    blocking::unbounded,
     container::exit::{from_shim, time},
     engine::Engine,
     error::{Result, RuntimeError},
+    live_shim::{self, CONNECT_TIMEOUT, LiveShim},
     sandbox::shim_events,
-    shim_client::{ShimClient, ShimEventHandler, process_handle},
+    shim_client::ShimEventHandler,
 };
-
-/// Timeout for a shim's report of its pod. One that takes longer hangs.
-pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// A shim that responds.
-pub(crate) struct LiveShim {
-    pub(crate) link: Arc<ShimClient>,
-    pub(super) state: ShimState,
-}
 
 impl LiveShim {
     /// Its containers in the form that the plan takes.
@@ -74,7 +61,8 @@ pub(super) async fn connect<'a>(
         let dir = engine.layout.sandbox(id).path().to_owned();
         let id = id.clone();
         connecting.spawn(async move {
-            let shim = tokio::time::timeout(CONNECT_TIMEOUT, connect_one(dir, on_event)).await;
+            let shim =
+                tokio::time::timeout(CONNECT_TIMEOUT, live_shim::connect(dir, on_event)).await;
             (id, shim)
         });
     }
@@ -128,49 +116,4 @@ fn directory_of(pid: i32) -> Option<PathBuf> {
 
 fn canonical(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
-}
-
-/// Connects to the shim of a directory, if there is one.
-pub(crate) async fn connect_one(
-    dir: PathBuf,
-    on_event: ShimEventHandler,
-) -> Result<Option<LiveShim>> {
-    let reached = unbounded(move || reach(&dir)).await?;
-    let Some((socket, pid, handle)) = reached else {
-        return Ok(None);
-    };
-    let link = ShimClient::open(socket, pid, handle, on_event)
-        .map_err(|error| RuntimeError::because("cannot communicate with the shim", &error))?;
-    match link.call(Call::State).await? {
-        ShimReply::State(state) => Ok(Some(LiveShim {
-            link,
-            state: *state,
-        })),
-        other => Err(RuntimeError::failed(format!(
-            "unexpected reply from the shim: {other:?}"
-        ))),
-    }
-}
-
-type ShimConnection = (std::os::unix::net::UnixStream, i32, OwnedFd);
-
-fn reach(dir: &Path) -> Result<Option<ShimConnection>> {
-    let socket = match spawn::connect(dir) {
-        Ok(socket) => socket,
-        Err(error) if error.is_gone() => return Ok(None),
-        Err(error) => return Err(RuntimeError::because("cannot connect to the shim", &error)),
-    };
-    // The peer's PID stays valid while the pidfd is opened, because the peer holds the other end of
-    // the connection.
-    let peer = rustix::net::sockopt::socket_peercred(&socket).map_err(|error| {
-        RuntimeError::because(
-            "cannot identify the process of the shim",
-            &std::io::Error::from(error),
-        )
-    })?;
-    let pid = peer.pid.as_raw_nonzero().get();
-    let handle = process_handle(pid).map_err(|error| {
-        RuntimeError::because("cannot identify the process of the shim", &error)
-    })?;
-    Ok(Some((socket, pid, handle)))
 }

@@ -28,8 +28,9 @@ pub(crate) fn handler(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> ShimEvent
                 sandbox.waiters.forget_execs();
             }
             ShimEvent::Ended { reason } => {
+                let on_event = handler(&engine, &sandbox);
                 let (engine, sandbox) = (Arc::clone(&engine), Arc::clone(&sandbox));
-                tokio::spawn(shim_exit::handle(engine, sandbox, reason));
+                tokio::spawn(shim_exit::handle(engine, sandbox, reason, on_event));
             }
         }
     })

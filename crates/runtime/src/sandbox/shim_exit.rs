@@ -5,17 +5,23 @@ use std::sync::Arc;
 use rubelet_cri::v1::ContainerEventType;
 use rubelet_runtime_plan::state::SandboxPhase;
 
-use super::{Sandbox, shim_events, stop};
+use super::{Sandbox, stop};
 use crate::{
     container::orphan::kill_orphan,
     engine::Engine,
-    recover::shims::{CONNECT_TIMEOUT, connect_one},
+    live_shim::{self, CONNECT_TIMEOUT},
+    shim_client::ShimEventHandler,
 };
 
 /// Kills the remaining processes of the pod, records the exits of its containers, and releases its
-/// resources.
-pub(crate) async fn handle(engine: Arc<Engine>, sandbox: Arc<Sandbox>, reason: String) {
-    if reconnect(&engine, &sandbox).await {
+/// resources. If only the connection broke, it reconnects, and `on_event` handles further events.
+pub(crate) async fn handle(
+    engine: Arc<Engine>,
+    sandbox: Arc<Sandbox>,
+    reason: String,
+    on_event: ShimEventHandler,
+) {
+    if reconnect(&engine, &sandbox, on_event).await {
         tracing::warn!(
             sandbox = sandbox.id,
             reason,
@@ -64,13 +70,16 @@ pub(crate) async fn handle(engine: Arc<Engine>, sandbox: Arc<Sandbox>, reason: S
 
 /// Reconnects if only the connection broke. The shim then repeats the events that were not
 /// acknowledged.
-async fn reconnect(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> bool {
+async fn reconnect(
+    engine: &Arc<Engine>,
+    sandbox: &Arc<Sandbox>,
+    on_event: ShimEventHandler,
+) -> bool {
     if !sandbox.shim_process_lives() {
         return false;
     }
     let dir = engine.layout.sandbox(&sandbox.id).path().to_owned();
-    let on_event = shim_events::handler(engine, sandbox);
-    match tokio::time::timeout(CONNECT_TIMEOUT, connect_one(dir, on_event)).await {
+    match tokio::time::timeout(CONNECT_TIMEOUT, live_shim::connect(dir, on_event)).await {
         Ok(Ok(Some(shim))) => {
             sandbox.set_link(shim.link);
             true

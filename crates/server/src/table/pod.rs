@@ -87,7 +87,7 @@ fn readiness_gates(pod: &Value) -> String {
 
 /// A pod's summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PodState {
+pub(crate) struct PodState {
     /// Containers that are ready.
     pub ready: usize,
     /// Containers that keep running: regular ones and restartable init containers.
@@ -121,7 +121,7 @@ impl Restarts {
 
 /// Computes the columns of `get pods` for a v1 Pod.
 #[must_use]
-pub fn pod_state(pod: &Value) -> PodState {
+pub(crate) fn pod_state(pod: &Value) -> PodState {
     let init = Init::of(pod);
     let phase = text(pod, "/status/phase");
     let mut status = match text(pod, "/status/reason") {

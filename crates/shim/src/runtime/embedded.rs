@@ -87,7 +87,7 @@ impl OciRuntime for Embedded {
     }
 
     fn kill(&mut self, init: BorrowedFd<'_>, signal: i32) -> Result<Progress, CallFailure> {
-        crate::supervisor::send_signal(init, signal)?;
+        super::send_signal(init, signal)?;
         Ok(Progress::Done)
     }
 

@@ -2,10 +2,13 @@
 
 use std::os::fd::OwnedFd;
 
-use super::{container::Init, shim::Shim};
+use super::{
+    container_state::{ContainerState, Init},
+    shim::Shim,
+};
 use crate::{
     clock,
-    protocol::{CallFailure, ContainerPhase, FailureKind, ShimReply},
+    protocol::{CallFailure, FailureKind, ShimReply},
     runtime::{ProcessExit, StartupStep, host_failure},
 };
 
@@ -16,7 +19,7 @@ impl Shim {
             let Some(container) = self.containers.get_mut(&slot) else {
                 return;
             };
-            let step = container.startup.as_mut().and_then(|one| one.advance());
+            let step = container.state.startup_mut().and_then(|one| one.advance());
             match step {
                 Some(StartupStep::Process(pid, handle)) => self.on_init_pid(slot, pid, handle),
                 Some(StartupStep::Created(terminal, warnings)) => {
@@ -38,16 +41,14 @@ impl Shim {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };
-        let ended_early = match (&handle, ended_early) {
-            (_, Some(ended)) => Some(ended),
+        container.state.on_init(match (handle, ended_early) {
+            (Some(handle), None) => Init::Alive { pid, handle },
+            (_, Some(exit)) => Init::Ended { pid, exit },
             // It exited, and the exit status is lost.
-            (None, None) => Some(ProcessExit::Exit(255)),
-            (Some(_), None) => None,
-        };
-        container.init = Some(Init {
-            pid,
-            handle: handle.filter(|_| ended_early.is_none()),
-            ended_early,
+            (None, None) => Init::Ended {
+                pid,
+                exit: ProcessExit::Exit(255),
+            },
         });
     }
 
@@ -68,10 +69,11 @@ impl Shim {
             let failure = host_failure("cannot watch the output of the container", error);
             return self.give_up(slot, failure);
         }
-        container.phase = ContainerPhase::Created;
-        container.created_at_ns = clock::now_ns();
-        let pid = container.init.as_ref().map_or(0, |init| init.pid);
-        if let Some(to) = container.caller.take() {
+        let Some((pid, caller)) = container.state.on_created(clock::now_ns()) else {
+            let text = "the runtime created the container without a process";
+            return self.give_up(slot, CallFailure::new(FailureKind::Runtime, text));
+        };
+        if let Some(to) = caller {
             self.reply(to, Ok(ShimReply::Created { pid }));
         }
     }
@@ -81,9 +83,7 @@ impl Shim {
             return;
         };
         container.end_startup(&self.watch);
-        container.phase = ContainerPhase::Running;
-        container.started_at_ns = clock::now_ns();
-        if let Some(to) = container.caller.take() {
+        if let Some(to) = container.state.on_started(clock::now_ns()) {
             self.reply(to, Ok(ShimReply::Done));
         }
     }
@@ -93,12 +93,12 @@ impl Shim {
             return;
         };
         let failure = CallFailure::new(FailureKind::Runtime, why);
-        if container.phase == ContainerPhase::Creating {
+        if matches!(container.state, ContainerState::Creating { .. }) {
             return self.give_up(slot, failure);
         }
         // The init exits, which is handled as any exit.
         container.end_startup(&self.watch);
-        if let Some(to) = container.caller.take() {
+        if let Some(to) = container.state.take_caller() {
             self.reply(to, Err(failure));
         }
     }
@@ -109,7 +109,8 @@ impl Shim {
             return;
         };
         container.end_startup(&self.watch);
-        let caller = container.caller.take().map(|to| (to, Err(failure)));
+        let caller = container.state.take_caller();
+        let caller = caller.map(|to| (to, Err(failure)));
         self.begin_deletion(slot, caller);
     }
 }

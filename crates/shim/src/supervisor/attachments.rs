@@ -16,12 +16,7 @@ use rustix::{
     fs::OFlags,
 };
 
-use super::{
-    calls::wrong_phase,
-    shim::Shim,
-    watch::{EpollSet, EventSource, Interest},
-};
-use crate::protocol::{CallFailure, ContainerPhase, Event, FailureKind, ShimReply, StreamFds};
+use super::watch::{EpollSet, EventSource, Interest};
 
 /// Maximum backlog for a reader that is slower than its container, in bytes. The agent's pipe holds
 /// much more.
@@ -38,7 +33,7 @@ pub(super) struct Attachments {
 
 /// One descriptor of an attachment.
 #[derive(Debug)]
-struct Attachment {
+pub(super) struct Attachment {
     /// The container's number.
     slot: u32,
     container: String,
@@ -52,7 +47,13 @@ struct Attachment {
 }
 
 impl Attachments {
-    fn add(&mut self, number: u32, attachment: Attachment, watch: &EpollSet) -> io::Result<()> {
+    /// Adds an attachment; its descriptor must be a pipe or a socket.
+    pub(super) fn add(
+        &mut self,
+        number: u32,
+        attachment: Attachment,
+        watch: &EpollSet,
+    ) -> io::Result<()> {
         let flags = rustix::fs::fcntl_getfl(&attachment.target)?;
         rustix::fs::fcntl_setfl(&attachment.target, flags | OFlags::NONBLOCK)?;
         // Without waiting for the reader's hangup, the descriptor of a reader that went away would
@@ -130,7 +131,7 @@ impl Attachments {
         }
     }
 
-    fn remove(&mut self, attach_id: &str, watch: &EpollSet) {
+    pub(super) fn remove(&mut self, attach_id: &str, watch: &EpollSet) {
         self.open.retain(|_, one| {
             let stays = one.attach_id != attach_id;
             if !stays {
@@ -139,9 +140,32 @@ impl Attachments {
             stays
         });
     }
+
+    /// Container and identifier of each attachment that was closed early since the last call.
+    pub(super) fn take_overrun(&mut self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.overrun)
+    }
 }
 
 impl Attachment {
+    /// A descriptor for a stream of a container, which is given by its number and identifier.
+    pub(super) fn new(
+        (slot, container): (u32, &str),
+        stream: usize,
+        attach_id: &str,
+        target: OwnedFd,
+    ) -> Self {
+        Self {
+            slot,
+            container: container.to_owned(),
+            stream,
+            attach_id: attach_id.to_owned(),
+            target: target.into(),
+            backlog: Vec::new(),
+            has_ended: false,
+        }
+    }
+
     /// Writes the backlog as far as the descriptor takes it.
     fn flush(&mut self) -> io::Result<()> {
         if self.backlog.is_empty() {
@@ -194,67 +218,4 @@ fn write_some(target: &mut File, bytes: &[u8]) -> io::Result<usize> {
         }
     }
     Ok(written)
-}
-
-impl Shim {
-    /// Attaches descriptors to the outputs of a container.
-    pub(super) fn attach(
-        &mut self,
-        id: &str,
-        attach_id: &str,
-        streams: StreamFds,
-        fds: Vec<OwnedFd>,
-    ) -> Result<ShimReply, CallFailure> {
-        let slot = self.known(id)?;
-        let invalid = |text: String| CallFailure::new(FailureKind::Invalid, text);
-        if streams.stdin || fds.is_empty() || streams.count() != fds.len() {
-            return Err(invalid(
-                "an attachment needs one file descriptor for each output".to_owned(),
-            ));
-        }
-        let container = &self.containers[&slot];
-        let has_output = matches!(
-            container.phase,
-            ContainerPhase::Created | ContainerPhase::Running
-        );
-        if !has_output || container.deletion.is_some() {
-            return Err(wrong_phase(container, "attached to"));
-        }
-        // A stream that has already ended stays closed.
-        let streams = [(0, streams.stdout), (1, streams.stderr)];
-        let asked = streams.into_iter().filter(|(_, asked)| *asked);
-        let open: Vec<_> = asked
-            .zip(fds)
-            .filter(|((stream, _), _)| container.output.is_open(*stream))
-            .collect();
-        for ((stream, _), target) in open {
-            let attachment = Attachment {
-                slot,
-                container: id.to_owned(),
-                stream,
-                attach_id: attach_id.to_owned(),
-                target: target.into(),
-                backlog: Vec::new(),
-                has_ended: false,
-            };
-            let number = self.new_slot();
-            if let Err(error) = self.attachments.add(number, attachment, &self.watch) {
-                self.attachments.remove(attach_id, &self.watch);
-                return Err(invalid(format!(
-                    "an attachment needs pipes or sockets: {error}"
-                )));
-            }
-        }
-        Ok(ShimReply::Done)
-    }
-
-    /// Reports the attachments that were closed because they were read too slowly.
-    pub(super) fn report_overruns(&mut self) {
-        for (container, attach_id) in std::mem::take(&mut self.attachments.overrun) {
-            self.report(Event::AttachmentOverrun {
-                container,
-                attach_id,
-            });
-        }
-    }
 }

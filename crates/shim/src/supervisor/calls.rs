@@ -10,7 +10,9 @@ use rustix::{
 };
 
 use super::{
-    container::{Container, ReplyTo, owns_pid_namespace},
+    connection::ReplyTo,
+    container::{Container, owns_pid_namespace},
+    container_state::ContainerState,
     input::Input,
     output::Output,
     sandbox::Sandbox,
@@ -22,10 +24,10 @@ use crate::{
     exit_record,
     log::LogFile,
     protocol::{
-        Call, CallFailure, ContainerPhase, CreateContainer, FailureKind, RuntimeChoice,
-        SandboxSetup, ShimReply, ShimState, SignalTarget,
+        Call, CallFailure, CreateContainer, FailureKind, RuntimeChoice, SandboxSetup, ShimReply,
+        ShimState, SignalTarget,
     },
-    runtime::{self, CreateOrder, ProcessStdio, Progress, host_failure},
+    runtime::{self, CreateOrder, ProcessStdio, Progress, host_failure, send_signal},
 };
 
 impl Shim {
@@ -72,7 +74,7 @@ impl Shim {
             pid: std::process::id().cast_signed(),
             started_at_ns: self.started_at_ns,
             sandbox: self.sandbox.as_ref().map(Sandbox::state),
-            containers: self.containers.values().map(Container::state).collect(),
+            containers: self.containers.values().map(Container::report).collect(),
             sequence: self.events.latest(),
             warnings: self.events.warnings(),
         }
@@ -164,20 +166,13 @@ impl Shim {
             owns_pid_namespace: owns_pid_namespace(&spec),
             what,
             runtime,
-            phase: ContainerPhase::Creating,
-            startup: Some(startup),
-            caller: Some(to),
-            init: None,
+            state: ContainerState::creating(startup, to),
             output,
             input,
             target,
             execs: std::collections::BTreeMap::new(),
             kills: Vec::new(),
             deletion: None,
-            created_at_ns: 0,
-            started_at_ns: 0,
-            exit: None,
-            recorded: false,
         };
         self.containers.insert(slot, container);
         self.advance_container(slot);
@@ -193,15 +188,17 @@ impl Shim {
     fn start(&mut self, to: ReplyTo, id: &str) -> Result<(), CallFailure> {
         let slot = self.known(id)?;
         let container = self.containers.get_mut(&slot).expect("it was just found");
-        let is_created = container.phase == ContainerPhase::Created
-            && container.caller.is_none()
-            && container.deletion.is_none();
-        let startup = container.startup.as_mut().filter(|_| is_created);
-        let Some(startup) = startup else {
-            return Err(wrong_phase(container, "started"));
-        };
-        startup.go()?;
-        container.caller = Some(to);
+        match &mut container.state {
+            ContainerState::Created {
+                startup: Some(startup),
+                caller: caller @ None,
+                ..
+            } if container.deletion.is_none() => {
+                startup.go()?;
+                *caller = Some(to);
+            }
+            _ => return Err(container.wrong_state("started")),
+        }
         self.advance_container(slot);
         Ok(())
     }
@@ -221,9 +218,8 @@ impl Shim {
         let container = self.containers.get_mut(&slot).expect("it was just found");
         match target {
             SignalTarget::Init => {
-                let init = container.init.as_ref().and_then(|one| one.handle.as_ref());
-                let Some(handle) = init else {
-                    return Err(wrong_phase(container, "sent a signal"));
+                let Some((_, handle)) = container.state.alive_init() else {
+                    return Err(container.wrong_state("sent a signal"));
                 };
                 use std::os::fd::AsFd as _;
                 match container.runtime.kill(handle.as_fd(), signal)? {
@@ -253,7 +249,7 @@ impl Shim {
                     for (_, handle) in handles.iter().filter(|(pid, _)| still.contains(pid)) {
                         use std::os::fd::AsFd as _;
                         // It may have exited meanwhile.
-                        let _ = super::send_signal(handle.as_fd(), signal);
+                        let _ = send_signal(handle.as_fd(), signal);
                     }
                 }
                 Ok(Some(ShimReply::Done))
@@ -268,7 +264,7 @@ impl Shim {
                     ));
                 };
                 use std::os::fd::AsFd as _;
-                super::send_signal(handle.as_fd(), signal)?;
+                send_signal(handle.as_fd(), signal)?;
                 Ok(Some(ShimReply::Done))
             }
         }
@@ -337,20 +333,6 @@ impl Shim {
             )
         })
     }
-}
-
-/// The error of a call that is not possible in the container's phase.
-pub(super) fn wrong_phase(container: &Container, what: &str) -> CallFailure {
-    let phase = match container.phase {
-        _ if container.deletion.is_some() => "is being deleted",
-        ContainerPhase::Creating => "is still being created",
-        ContainerPhase::Created => "is created but not running",
-        ContainerPhase::Running => "is running",
-        ContainerPhase::Exited => "has exited",
-    };
-    let id = &container.what.id;
-    let text = format!("the container {id} {phase} and cannot be {what}");
-    CallFailure::new(FailureKind::WrongState, text)
 }
 
 fn open(pid: i32) -> Option<OwnedFd> {

@@ -21,6 +21,13 @@ const READ: usize = 16 << 10;
 /// Maximum received descriptors without their frame.
 const MOST_FDS: usize = 16;
 
+/// The request that a reply is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ReplyTo {
+    pub(super) connection: u32,
+    pub(super) id: u64,
+}
+
 /// A connection.
 #[derive(Debug)]
 pub(super) struct Connection {

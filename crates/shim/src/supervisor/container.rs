@@ -4,31 +4,21 @@ use std::{collections::BTreeMap, os::fd::OwnedFd};
 
 use rubelet_oci::{NamespaceKind, Spec};
 
-use super::{input::Input, output::Output, watch::EpollSet};
+use super::{
+    connection::ReplyTo, container_state::ContainerState, input::Input, output::Output,
+    watch::EpollSet,
+};
 use crate::{
-    ExitRecord,
-    protocol::{CallFailure, ContainerPhase, ContainerState, CreateContainer},
+    protocol::{self, CallFailure, CreateContainer, FailureKind},
     runtime::{OciRuntime, ProcessExit, Startup},
 };
-
-/// The request that a reply is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ReplyTo {
-    pub(super) connection: u32,
-    pub(super) id: u64,
-}
 
 /// A container.
 #[derive(Debug)]
 pub(super) struct Container {
     pub(super) what: CreateContainer,
     pub(super) runtime: Box<dyn OciRuntime>,
-    pub(super) phase: ContainerPhase,
-    /// The start in progress.
-    pub(super) startup: Option<Box<dyn Startup>>,
-    /// The pending `Create` or `Start` request.
-    pub(super) caller: Option<ReplyTo>,
-    pub(super) init: Option<Init>,
+    pub(super) state: ContainerState,
     /// Its PID namespace is its own: the kernel kills all its processes with its init.
     pub(super) owns_pid_namespace: bool,
     pub(super) output: Output,
@@ -41,21 +31,6 @@ pub(super) struct Container {
     /// Running `kill` programs, with the pending requests.
     pub(super) kills: Vec<(i32, ReplyTo)>,
     pub(super) deletion: Option<Deletion>,
-    pub(super) created_at_ns: u64,
-    pub(super) started_at_ns: u64,
-    pub(super) exit: Option<ExitRecord>,
-    /// The exit record is written.
-    pub(super) recorded: bool,
-}
-
-/// The init of a container.
-#[derive(Debug)]
-pub(super) struct Init {
-    pub(super) pid: i32,
-    /// `None` after it was reaped.
-    pub(super) handle: Option<OwnedFd>,
-    /// It exited before the external runtime reported it.
-    pub(super) ended_early: Option<ProcessExit>,
 }
 
 /// An exec in a container.
@@ -76,44 +51,64 @@ pub(super) struct Exec {
 pub(super) struct Deletion {
     /// The pending requests and their results.
     pub(super) callers: Vec<(ReplyTo, Result<(), CallFailure>)>,
-    /// The runtime's deletion has begun.
-    pub(super) begun: bool,
-    /// The running `delete` program.
-    pub(super) helper: Option<i32>,
+    pub(super) step: DeletionStep,
+}
+
+/// The progress of a deletion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DeletionStep {
+    /// The runtime's deletion waits for its program that creates or starts the container.
+    Waiting,
+    /// The runtime's `delete` program runs, with this PID.
+    Helper(i32),
+    /// The runtime has deleted what it could. The exit of the init ends the deletion.
+    Done,
 }
 
 impl Container {
     /// Drops the state of the start.
     pub(super) fn end_startup(&mut self, watch: &EpollSet) {
-        if let Some(startup) = self.startup.take() {
+        if let Some(startup) = self.state.take_startup() {
             forget(&*startup, watch);
         }
     }
 
     /// Whether its init may still run.
     pub(super) fn is_alive(&self) -> bool {
-        self.init.as_ref().is_some_and(|init| init.handle.is_some())
+        self.state.alive_init().is_some()
     }
 
     /// Whether a program of an external runtime is running that may report a process.
     pub(super) fn has_helper(&self) -> bool {
-        let startups = self.execs.values().map(|exec| &exec.startup);
-        startups
-            .chain([&self.startup])
-            .flatten()
-            .any(|startup| startup.helper().is_some())
+        let mut execs = self.execs.values().flat_map(|exec| &exec.startup);
+        self.state.helper().is_some() || execs.any(|startup| startup.helper().is_some())
     }
 
-    /// The state for the agent.
-    pub(super) fn state(&self) -> ContainerState {
-        ContainerState {
+    /// The error of a call that is not possible in its state.
+    pub(super) fn wrong_state(&self, what: &str) -> CallFailure {
+        let state = match &self.state {
+            _ if self.deletion.is_some() => "is being deleted",
+            ContainerState::Creating { .. } => "is still being created",
+            ContainerState::Created { .. } => "is created but not running",
+            ContainerState::Running { .. } => "is running",
+            ContainerState::Aborted { .. } | ContainerState::Exited { .. } => "has exited",
+        };
+        let id = &self.what.id;
+        let text = format!("the container {id} {state} and cannot be {what}");
+        CallFailure::new(FailureKind::WrongState, text)
+    }
+
+    /// What agents are told about it.
+    pub(super) fn report(&self) -> protocol::ContainerState {
+        let (created_at_ns, started_at_ns) = self.state.times_ns();
+        protocol::ContainerState {
             id: self.what.id.clone(),
-            phase: self.phase,
+            phase: self.state.phase(),
             cgroup: Some(self.what.cgroup.clone()),
-            pid: self.init.as_ref().map_or(0, |init| init.pid),
-            created_at_ns: self.created_at_ns,
-            started_at_ns: self.started_at_ns,
-            exit: self.exit.clone(),
+            pid: self.state.pid(),
+            created_at_ns,
+            started_at_ns,
+            exit: self.state.exit().cloned(),
             execs: self
                 .execs
                 .values()

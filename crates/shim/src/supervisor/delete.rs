@@ -5,14 +5,15 @@ use std::os::fd::AsFd as _;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::{
-    container::{Deletion, ReplyTo},
+    connection::ReplyTo,
+    container::{Deletion, DeletionStep},
     output::OutputContext,
     shim::Shim,
 };
 use crate::{
     clock,
     protocol::{CallFailure, ContainerPhase, Event, FailureKind, ShimReply},
-    runtime::{ProcessExit, Progress},
+    runtime::{ProcessExit, Progress, send_signal},
 };
 
 impl Shim {
@@ -45,7 +46,7 @@ impl Shim {
             return;
         };
         let mut callers: Vec<_> = caller.into_iter().collect();
-        if let Some(waiting) = container.caller.take() {
+        if let Some(waiting) = container.state.take_caller() {
             let text = "the container was deleted concurrently";
             callers.push((
                 waiting,
@@ -58,17 +59,16 @@ impl Shim {
         }
         container.deletion = Some(Deletion {
             callers,
-            begun: false,
-            helper: None,
+            step: DeletionStep::Waiting,
         });
         // Kill a runtime program that may hang; the deletion continues after its exit.
-        let helper = container.startup.as_ref().and_then(|one| one.helper());
+        let helper = container.state.helper();
         // It is a child that was not reaped, so the PID is still its own.
         if let Some(handle) = helper
             .and_then(Pid::from_raw)
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
         {
-            let _ = super::send_signal(handle.as_fd(), libc::SIGKILL);
+            let _ = send_signal(handle.as_fd(), libc::SIGKILL);
         }
         self.kill_all_of(slot);
         self.continue_deletion(slot);
@@ -78,16 +78,16 @@ impl Shim {
         let Some(container) = self.containers.get(&slot) else {
             return;
         };
-        let init = container.init.as_ref().and_then(|one| one.handle.as_ref());
+        let init = container.state.alive_init().map(|(_, handle)| handle);
         let execs = container
             .execs
             .values()
             .filter_map(|one| one.handle.as_ref());
         for handle in init.into_iter().chain(execs) {
             // It may have exited already.
-            let _ = super::send_signal(handle.as_fd(), libc::SIGKILL);
+            let _ = send_signal(handle.as_fd(), libc::SIGKILL);
         }
-        if container.owns_pid_namespace && container.phase == ContainerPhase::Exited {
+        if container.owns_pid_namespace && container.state.phase() == ContainerPhase::Exited {
             // The kernel has killed them all with the init.
             return;
         }
@@ -102,30 +102,22 @@ impl Shim {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };
-        let helper = container.startup.as_ref().and_then(|one| one.helper());
+        let helper = container.state.helper();
         let (None, Some(deletion)) = (helper, &mut container.deletion) else {
             return;
         };
-        if !deletion.begun {
-            deletion.begun = true;
+        if deletion.step == DeletionStep::Waiting {
+            deletion.step = DeletionStep::Done;
             match container.runtime.delete() {
                 Ok(Progress::Done) => {}
-                Ok(Progress::Helper(pid)) => deletion.helper = Some(pid),
+                Ok(Progress::Helper(pid)) => deletion.step = DeletionStep::Helper(pid),
                 Err(failure) => return self.deletion_failed(slot, &failure),
             }
         }
-        let Some(container) = self.containers.get(&slot) else {
-            return;
-        };
-        let waits = container
-            .deletion
-            .as_ref()
-            .is_some_and(|one| one.helper.is_some());
         // The exit of either continues the deletion.
-        if waits || container.is_alive() {
-            return;
+        if deletion.step == DeletionStep::Done && !container.is_alive() {
+            self.finish_deletion(slot);
         }
-        self.finish_deletion(slot);
     }
 
     /// The `delete` program exited.
@@ -134,7 +126,7 @@ impl Shim {
             return;
         };
         if let Some(deletion) = &mut container.deletion {
-            deletion.helper = None;
+            deletion.step = DeletionStep::Done;
         }
         if ended != ProcessExit::Exit(0) {
             let text = container.runtime.error_message(ended);
@@ -150,7 +142,7 @@ impl Shim {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };
-        if container.created_at_ns == 0 || self.pending_shutdown.is_some() {
+        if !container.state.was_created() || self.pending_shutdown.is_some() {
             if !container.is_alive() {
                 self.finish_deletion(slot);
             }

@@ -3,17 +3,15 @@
 use std::{collections::BTreeMap, fs::File, os::fd::AsFd as _, os::fd::OwnedFd};
 
 use super::{
-    calls::wrong_phase,
-    container::{Container, Exec, ReplyTo},
+    connection::ReplyTo,
+    container::{Container, Exec},
+    container_state::ContainerState,
     shim::Shim,
     watch::{EventSource, Interest},
 };
 use crate::{
     clock,
-    protocol::{
-        CallFailure, ContainerPhase, Event, FailureKind, RuntimeChoice, ShimReply, StartExec,
-        StreamFds,
-    },
+    protocol::{CallFailure, Event, FailureKind, RuntimeChoice, ShimReply, StartExec, StreamFds},
     runtime::{ExecOrder, ProcessExit, ProcessStdio, StartupStep, host_failure},
 };
 
@@ -32,8 +30,9 @@ impl Shim {
             standard_streams(what.streams, fds)?
         };
         let container = &self.containers[&slot];
-        if container.phase != ContainerPhase::Running || container.deletion.is_some() {
-            return Err(wrong_phase(container, "joined by an exec"));
+        let runs = matches!(container.state, ContainerState::Running { .. });
+        if !runs || container.deletion.is_some() {
+            return Err(container.wrong_state("joined by an exec"));
         }
         if container
             .execs
@@ -50,9 +49,8 @@ impl Shim {
             RuntimeChoice::External(_) => None,
         };
         let container = self.containers.get_mut(&slot).expect("it was just found");
-        let init = container.init.as_ref().and_then(|one| one.handle.as_ref());
-        let Some(init) = init else {
-            return Err(wrong_phase(container, "joined by an exec"));
+        let Some((_, init)) = container.state.alive_init() else {
+            return Err(container.wrong_state("joined by an exec"));
         };
         let mut startup = container.runtime.exec(ExecOrder {
             exec_id: &what.exec_id,

@@ -1,9 +1,12 @@
 //! Exits of processes: finds the owner of each, and handles its exit.
 
-use super::{calls::wrong_phase, container::ReplyTo, output::OutputContext, shim::Shim};
+use super::{
+    connection::ReplyTo, container::DeletionStep, container_state::ContainerState,
+    output::OutputContext, shim::Shim,
+};
 use crate::{
-    ExitRecord, clock, exit_record,
-    protocol::{CallFailure, ContainerPhase, Event, FailureKind, ShimReply},
+    clock, exit_record,
+    protocol::{CallFailure, Event, FailureKind, ShimReply},
     runtime::ProcessExit,
 };
 
@@ -50,15 +53,15 @@ impl Shim {
         }
         self.containers.iter().find_map(|(slot, container)| {
             let slot = *slot;
-            // An init that was reaped has no handle: its PID may be that of another process by now.
-            if container.is_alive() && container.init.as_ref().is_some_and(|one| one.pid == pid) {
+            // Not one that was reaped: its PID may be that of another process by now.
+            let init = container.state.alive_init();
+            if init.is_some_and(|(of_init, _)| of_init == pid) {
                 return Some(ProcessOwner::Init(slot));
             }
             if let Some(number) = container.exec_of_pid(pid) {
                 return Some(ProcessOwner::Exec(slot, number));
             }
-            let helper = container.startup.as_ref().and_then(|one| one.helper());
-            if helper == Some(pid) {
+            if container.state.helper() == Some(pid) {
                 return Some(ProcessOwner::Startup(slot));
             }
             let mut execs = container.execs.iter();
@@ -70,8 +73,9 @@ impl Shim {
             if let Some((_, to)) = container.kills.iter().find(|(helper, _)| *helper == pid) {
                 return Some(ProcessOwner::Kill(slot, *to));
             }
-            let deletion = container.deletion.as_ref().and_then(|one| one.helper);
-            (deletion == Some(pid)).then_some(ProcessOwner::Deletion(slot))
+            let deletion = container.deletion.as_ref().map(|one| one.step);
+            let deletes = deletion == Some(DeletionStep::Helper(pid));
+            deletes.then_some(ProcessOwner::Deletion(slot))
         })
     }
 
@@ -112,7 +116,7 @@ impl Shim {
             }
             ProcessOwner::Startup(slot) => {
                 if let Some(container) = self.containers.get_mut(&slot)
-                    && let Some(startup) = &mut container.startup
+                    && let Some(startup) = container.state.startup_mut()
                 {
                     startup.helper_ended(ended);
                 }
@@ -144,7 +148,7 @@ impl Shim {
         let result = match ended {
             ProcessExit::Exit(0) => Ok(ShimReply::Done),
             // It exited while the `kill` program was running.
-            _ if !container.is_alive() => Err(wrong_phase(container, "sent a signal")),
+            _ if !container.is_alive() => Err(container.wrong_state("sent a signal")),
             _ => Err(CallFailure::new(
                 FailureKind::Runtime,
                 container.runtime.error_message(ended),
@@ -158,17 +162,9 @@ impl Shim {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };
-        if let Some(init) = &mut container.init {
-            init.handle = None;
-            let has_helper = container
-                .startup
-                .as_ref()
-                .is_some_and(|one| one.helper().is_some());
-            if has_helper {
-                // It may have exited before its external runtime reported it.
-                init.ended_early = Some(ended);
-                return;
-            }
+        if container.state.helper().is_some() {
+            // It may have exited before its external runtime reported it.
+            return container.state.on_early_exit(ended);
         }
         self.handle_init_exit(slot, ended);
     }
@@ -178,12 +174,9 @@ impl Shim {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };
-        let startup = &container.startup;
-        if startup.as_ref().is_some_and(|one| one.helper().is_some()) {
-            return;
-        }
-        let init = container.init.as_mut();
-        if let Some(ended) = init.and_then(|init| init.ended_early.take()) {
+        if container.state.helper().is_none()
+            && let Some(ended) = container.state.early_exit()
+        {
             self.handle_init_exit(slot, ended);
         }
     }
@@ -219,25 +212,16 @@ impl Shim {
             stamp: &mut self.stamp,
             attachments: &mut self.attachments,
         });
-        let caller = container.caller.take();
+        let caller = container.state.take_caller();
         let text = format!("it exited before its program was started: {ended}");
         let failure = CallFailure::new(FailureKind::Runtime, text);
-        if container.phase == ContainerPhase::Creating {
-            // It was never reported as created, so its exit is not reported either.
-            container.phase = ContainerPhase::Exited;
+        let oom_killed = oom_kills.is_some_and(|count| count > 0);
+        let exit = container.state.on_exit(ended, clock::now_ns(), oom_killed);
+        let Some(exit) = exit else {
             self.begin_deletion(slot, caller.map(|to| (to, Err(failure))));
             return;
-        }
-        container.phase = ContainerPhase::Exited;
-        container.input.close(&self.watch);
-        let exit = ExitRecord {
-            exit_code: ended.code(),
-            signal: ended.signal(),
-            at_ns: clock::now_ns(),
-            started_at_ns: container.started_at_ns,
-            oom_killed: oom_kills.is_some_and(|count| count > 0),
         };
-        container.exit = Some(exit.clone());
+        container.input.close(&self.watch);
         let id = container.what.id.clone();
         self.warn(lost);
         self.report_overruns();
@@ -259,12 +243,17 @@ impl Shim {
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };
-        let (false, Some(exit)) = (container.recorded, &container.exit) else {
+        let ContainerState::Exited {
+            exit,
+            recorded: recorded @ false,
+            ..
+        } = &mut container.state
+        else {
             return;
         };
         match exit_record::write(&container.what.bundle, exit) {
             Ok(files) => {
-                container.recorded = true;
+                *recorded = true;
                 for file in files {
                     // Without it the kernel writes the file within half a minute.
                     let _ = self.flush.begin(&file);

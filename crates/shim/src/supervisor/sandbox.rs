@@ -15,7 +15,7 @@ use rustix::mount::MountFlags;
 
 use crate::{
     protocol::{CallFailure, FailureKind, SandboxSetup, SandboxState, ShmMount},
-    runtime::host_failure,
+    runtime::{host_failure, send_signal},
 };
 
 /// The sandbox of the pod.
@@ -134,7 +134,7 @@ impl Sandbox {
         if let Some(pause) = &self.namespaces.pause {
             use std::os::fd::AsFd as _;
             // It may have exited already.
-            let _ = super::send_signal(pause.pidfd.as_fd(), libc::SIGKILL);
+            let _ = send_signal(pause.pidfd.as_fd(), libc::SIGKILL);
         }
         let net = self
             .namespaces

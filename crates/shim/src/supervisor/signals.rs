@@ -1,17 +1,15 @@
-//! Signals that the shim survives, and those that it sends.
+//! Signals that the shim survives.
 //!
 //! Handlers rather than a mask or SIG_IGN: execve(2) keeps both of those for the program of a
 //! child, while it resets handlers.
 
 use std::{
     io,
-    os::fd::{AsRawFd as _, BorrowedFd, OwnedFd},
+    os::fd::{AsRawFd as _, OwnedFd},
     sync::atomic::{AtomicI32, Ordering},
 };
 
 use rustix::event::EventfdFlags;
-
-use crate::protocol::{CallFailure, FailureKind};
 
 /// Signals that terminate a process by default, and that are sent to whole process groups when the
 /// agent or its service stops.
@@ -81,41 +79,5 @@ fn handle(signal: i32, handler: extern "C" fn(libc::c_int)) -> io::Result<()> {
     match done {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Sends a signal to a process.
-pub(crate) fn send(process: BorrowedFd<'_>, signal: i32) -> Result<(), CallFailure> {
-    if !(1..=libc::SIGRTMAX()).contains(&signal) {
-        return Err(CallFailure::new(
-            FailureKind::Invalid,
-            format!("{signal} is not a valid signal"),
-        ));
-    }
-    // SAFETY: the call takes plain numbers and a null pointer, which means a plain signal. The
-    // descriptor is open for the time of the borrow.
-    #[allow(unsafe_code)]
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_pidfd_send_signal,
-            process.as_raw_fd(),
-            signal,
-            std::ptr::null::<libc::siginfo_t>(),
-            0,
-        )
-    };
-    if done == 0 {
-        return Ok(());
-    }
-    let error = io::Error::last_os_error();
-    match error.raw_os_error() {
-        Some(libc::ESRCH) => Err(CallFailure::new(
-            FailureKind::WrongState,
-            "the process has exited",
-        )),
-        _ => Err(super::super::runtime::host_failure(
-            &format!("cannot send signal {signal}"),
-            error,
-        )),
     }
 }

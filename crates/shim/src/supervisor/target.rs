@@ -21,9 +21,13 @@ use rustix::{
     fs::{Mode, OFlags},
 };
 
-use super::{container::Init, sandbox::Sandbox, shim::Shim};
+use super::{
+    container_state::{ContainerState, Init},
+    sandbox::Sandbox,
+    shim::Shim,
+};
 use crate::{
-    protocol::{CallFailure, ContainerPhase, CreateContainer, FailureKind},
+    protocol::{CallFailure, CreateContainer, FailureKind},
     runtime::host_failure,
 };
 
@@ -32,9 +36,11 @@ impl Shim {
     pub(super) fn hold_target(&self, id: &str, bundle: &Path) -> Result<OwnedFd, CallFailure> {
         let slot = self.known(id)?;
         let target = &self.containers[&slot];
-        let runs = target.phase == ContainerPhase::Running && target.deletion.is_none();
-        let namespace = match &target.init {
-            Some(init) if runs => open_namespace(init)
+        let namespace = match &target.state {
+            ContainerState::Running {
+                init: Init::Alive { pid, handle },
+                ..
+            } if target.deletion.is_none() => open_namespace(*pid, handle)
                 .map_err(|error| host_failure("cannot open the target's PID namespace", error))?,
             _ => None,
         };
@@ -52,11 +58,8 @@ impl Shim {
 }
 
 /// The PID namespace of a process that is not reaped; `None` if it has exited.
-fn open_namespace(init: &Init) -> io::Result<Option<OwnedFd>> {
-    let Some(handle) = &init.handle else {
-        return Ok(None);
-    };
-    let path = format!("/proc/{}/ns/pid", init.pid);
+fn open_namespace(pid: i32, handle: &OwnedFd) -> io::Result<Option<OwnedFd>> {
+    let path = format!("/proc/{pid}/ns/pid");
     let opened = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
     // Checked after opening: if the process still runs, its PID was not reused, and the namespace
     // is its own.
@@ -111,13 +114,9 @@ mod tests {
         let (mut other, other_handle) = sleeper();
         ended.kill().unwrap();
         ended.wait().unwrap();
-        let init = |handle| Init {
-            pid: other.id().cast_signed(),
-            handle: Some(handle),
-            ended_early: None,
-        };
-        assert!(open_namespace(&init(handle)).unwrap().is_none());
-        assert!(open_namespace(&init(other_handle)).unwrap().is_some());
+        let pid = other.id().cast_signed();
+        assert!(open_namespace(pid, &handle).unwrap().is_none());
+        assert!(open_namespace(pid, &other_handle).unwrap().is_some());
         other.kill().unwrap();
         other.wait().unwrap();
     }

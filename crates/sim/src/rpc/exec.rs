@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use rubelet_cri::v1;
 
-use super::runtime::seconds;
+use super::seconds;
 use crate::{EntryKind, Exec, Instance, Sim, behavior::Exit, state::RuntimeError};
 
 /// Runs a command until it exits, its timeout is exceeded, or its container exits.

@@ -5,8 +5,8 @@ use rubelet_cri::{CriResult, ImageService, v1};
 
 use crate::{
     Sim,
-    sim::Wait,
     state::{RuntimeError, SimState},
+    wait::Wait,
 };
 
 #[async_trait]

@@ -1,12 +1,10 @@
 //! The runtime service.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use rubelet_cri::{CriResult, EventStream, RuntimeService, v1};
 use tokio::time::sleep;
 
-use super::{events, exec};
+use super::{events, exec, seconds};
 use crate::{Sim, state::SimState};
 
 #[async_trait]
@@ -248,8 +246,4 @@ impl RuntimeService for Sim {
     fn container_events(&self) -> EventStream {
         events::open(self)
     }
-}
-
-pub(super) fn seconds(seconds: i64) -> Duration {
-    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }

@@ -7,7 +7,10 @@ use rubelet_cri::v1::{
     ContainerEventType::{ContainerCreatedEvent, ContainerDeletedEvent},
 };
 
-use super::{RuntimeError, SimState, filter};
+use super::{
+    RuntimeError, SimState,
+    filter::{is_or_empty, selects},
+};
 use crate::{Behavior, EntryKind, Instance};
 
 pub(crate) struct Container {
@@ -58,6 +61,17 @@ impl Container {
             Phase::Running { .. } => v1::ContainerState::ContainerRunning,
             Phase::Exited { .. } => v1::ContainerState::ContainerExited,
         }
+    }
+
+    fn matches(&self, filter: Option<&v1::ContainerFilter>) -> bool {
+        filter.is_none_or(|filter| {
+            is_or_empty(&filter.id, &self.instance.id)
+                && is_or_empty(&filter.pod_sandbox_id, &self.instance.sandbox_id)
+                && filter
+                    .state
+                    .is_none_or(|state| state.state() == self.state())
+                && selects(&filter.label_selector, &self.config.labels)
+        })
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -249,7 +263,7 @@ impl SimState {
         request: &v1::ListContainersRequest,
     ) -> Result<v1::ListContainersResponse, RuntimeError> {
         let all = self.containers.values();
-        let some = all.filter(|container| filter::container(request.filter.as_ref(), container));
+        let some = all.filter(|container| container.matches(request.filter.as_ref()));
         let mut items: Vec<_> = some
             .map(|container| (container.instance.clone(), container.summary()))
             .collect();

@@ -15,7 +15,7 @@ use crate::{
     Behavior, EntryKind, Exec, Instance, Start,
     behavior::{Exit, Term},
     clock::wall,
-    sim::Wait,
+    wait::Wait,
 };
 
 /// Exit code after SIGKILL.

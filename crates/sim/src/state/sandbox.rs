@@ -7,8 +7,11 @@ use rubelet_cri::v1::{
     },
 };
 
-use super::{RuntimeError, SimState, filter};
-use crate::{EntryKind, EventFlavour, list_fault};
+use super::{
+    RuntimeError, SimState,
+    filter::{is_or_empty, selects},
+};
+use crate::{EntryKind, EventFlavour, fault};
 
 pub(crate) struct Sandbox {
     pub(crate) id: String,
@@ -27,6 +30,16 @@ impl Sandbox {
         } else {
             v1::PodSandboxState::SandboxNotready
         }
+    }
+
+    fn matches(&self, filter: Option<&v1::PodSandboxFilter>) -> bool {
+        filter.is_none_or(|filter| {
+            is_or_empty(&filter.id, &self.id)
+                && filter
+                    .state
+                    .is_none_or(|state| state.state() == self.state())
+                && selects(&filter.label_selector, &self.config.labels)
+        })
     }
 
     fn summary(&self) -> v1::PodSandbox {
@@ -152,11 +165,11 @@ impl SimState {
         request: &v1::ListPodSandboxRequest,
     ) -> Result<v1::ListPodSandboxResponse, RuntimeError> {
         let all = self.sandboxes.values();
-        let some = all.filter(|sandbox| filter::sandbox(request.filter.as_ref(), sandbox));
+        let some = all.filter(|sandbox| sandbox.matches(request.filter.as_ref()));
         let mut items = some.map(Sandbox::summary).collect();
         self.faults
             .lists
-            .shorten("ListPodSandbox", &mut items, list_fault::of_sandbox);
+            .shorten("ListPodSandbox", &mut items, fault::of_sandbox);
         Ok(v1::ListPodSandboxResponse { items })
     }
 

@@ -3,10 +3,21 @@
 
 use rubelet_cri::v1;
 
-use super::{Container, RuntimeError, SimState, filter};
+use super::{
+    Container, RuntimeError, SimState,
+    filter::{is_or_empty, selects},
+};
 use crate::clock::wall;
 
 impl Container {
+    fn has_stats_for(&self, filter: Option<&v1::ContainerStatsFilter>) -> bool {
+        filter.is_none_or(|filter| {
+            is_or_empty(&filter.id, &self.instance.id)
+                && is_or_empty(&filter.pod_sandbox_id, &self.instance.sandbox_id)
+                && selects(&filter.label_selector, &self.config.labels)
+        })
+    }
+
     fn stats(&self, timestamp: i64) -> v1::ContainerStats {
         let value = |value| Some(v1::UInt64Value { value });
         let running = self.is_running();
@@ -51,7 +62,7 @@ impl SimState {
     ) -> Result<v1::ListContainerStatsResponse, RuntimeError> {
         let now = wall(self.clock.now());
         let all = self.containers.values();
-        let some = all.filter(|container| filter::stats(request.filter.as_ref(), container));
+        let some = all.filter(|container| container.has_stats_for(request.filter.as_ref()));
         // As in containerd, a list has no stats of containers that don't run.
         let running = some.filter(|container| container.is_running());
         Ok(v1::ListContainerStatsResponse {

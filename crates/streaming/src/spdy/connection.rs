@@ -1,17 +1,17 @@
 //! A connection: one task reads and writes frames for all streams.
 
-use std::{collections::HashMap, io, sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, watch},
-    task::AbortHandle,
     time::{Instant, timeout},
 };
 
 use super::{
     frame::{Control, Head, ResetStatus, control},
+    handle::{Handle, Inner, Role},
     header_block::{Headers, Inflater},
     outgoing::{ControlFrame, ControlQueue, DataFrame, write_frames},
     reader::{FrameReader, cut_off, invalid},
@@ -20,20 +20,13 @@ use super::{
 use crate::{
     Duplex,
     idle::{idle, with_grace},
-    inbound::{Inbound, inbound},
+    inbound::inbound,
 };
 
 /// Time for a peer to close a connection after all data was sent. Closing immediately
 /// while the peer still sends would make the kernel reset the connection, and discard data that the
 /// peer has not read yet.
 const LINGER: Duration = Duration::from_secs(1);
-
-/// The side of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
-    Client,
-    Server,
-}
 
 /// Limits of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -49,41 +42,6 @@ pub(crate) struct Limits {
 pub(crate) struct Connection {
     pub(crate) handle: Arc<Handle>,
     incoming: mpsc::Receiver<Stream>,
-}
-
-/// Keeps the task of a connection alive.
-pub(crate) struct Handle {
-    pub(super) inner: Arc<Inner>,
-    data: mpsc::Sender<DataFrame>,
-    task: Mutex<Option<AbortHandle>>,
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        if let Some(task) = self.task.get_mut().take() {
-            task.abort();
-        }
-    }
-}
-
-/// State that the task and the streams share.
-pub(super) struct Inner {
-    pub(super) control: ControlQueue,
-    streams: Mutex<Streams>,
-    role: Role,
-    most_streams: usize,
-    idle: Duration,
-    used: Mutex<Instant>,
-    ended: watch::Sender<bool>,
-}
-
-#[derive(Default)]
-struct Streams {
-    open: HashMap<u32, Inbound>,
-    last_local: u32,
-    last_remote: u32,
-    /// No new data is expected.
-    closing: bool,
 }
 
 impl Connection {
@@ -172,65 +130,6 @@ impl Handle {
             id
         };
         Ok(Stream::new(id, headers, source, remote, Arc::clone(self)))
-    }
-
-    pub(super) async fn send(&self, frame: DataFrame) -> io::Result<()> {
-        let sent = self.data.send(frame).await;
-        sent.map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "the connection was lost"))
-    }
-
-    /// Resolves when the connection has ended.
-    pub(crate) async fn ended(&self) {
-        // `self` holds the sender, so this can't fail.
-        let _ = self.inner.ended.subscribe().wait_for(|ended| *ended).await;
-    }
-
-    /// Resolves when the connection is idle, with the timeout. What is sent then is no longer idle.
-    pub(crate) async fn idle(&self) -> Duration {
-        idle(&self.inner.used, self.inner.idle).await;
-        self.inner.idle
-    }
-}
-
-impl Inner {
-    fn touch(&self) {
-        *self.used.lock() = Instant::now();
-    }
-
-    /// Both halves of a stream are dropped.
-    pub(super) fn forget(&self, id: u32) {
-        self.streams.lock().open.remove(&id);
-    }
-
-    fn inbound(&self, id: u32) -> Option<mpsc::Sender<Bytes>> {
-        let streams = self.streams.lock();
-        let open = streams.open.get(&id).filter(|_| !streams.closing)?;
-        open.sender()
-    }
-
-    fn finish(&self, id: u32) {
-        if let Some(stream) = self.streams.lock().open.get_mut(&id) {
-            stream.finish();
-        }
-    }
-
-    fn reset(&self, id: u32) {
-        if let Some(stream) = self.streams.lock().open.get_mut(&id) {
-            stream.reset();
-        }
-    }
-
-    fn was_opened(&self, id: u32) -> bool {
-        let streams = self.streams.lock();
-        id <= streams.last_remote.max(streams.last_local)
-    }
-
-    fn end(&self) {
-        // Readers of all streams see their end.
-        for stream in self.streams.lock().open.values_mut() {
-            stream.lose();
-        }
-        self.ended.send_replace(true);
     }
 }
 

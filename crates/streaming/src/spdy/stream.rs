@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::{
-    connection::Handle,
     frame::{LONGEST_DATA, ResetStatus},
+    handle::Handle,
     header_block::Headers,
     outgoing::{ControlFrame, DataFrame},
 };

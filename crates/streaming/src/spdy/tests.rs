@@ -8,11 +8,12 @@ use proptest::prelude::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
 use super::{
-    connection::{Connection, Limits, Role},
+    connection::{Connection, Limits},
     dictionary::dictionary,
     frame::{
         Control, FrameError, Head, ResetStatus, control, data, go_away, head, ping, reset, syn,
     },
+    handle::Role,
     header_block::{Deflater, HeaderError, Headers, Inflater, LONGEST_BLOCK},
 };
 use crate::{Sink as _, Source as _, io::duplex};

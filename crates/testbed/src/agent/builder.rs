@@ -12,9 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::notify::Receiver;
 use super::process::Process;
-use super::{Agent, binary};
+use super::{Agent, AgentRuntime, binary};
 use crate::cleanup::cgroups;
-use crate::runtime::AgentRuntime;
 use crate::scratch::Scratch;
 
 /// The default name of the node.

@@ -19,7 +19,7 @@ const SHARED: &str = "CNI-HOSTPORT-";
 ///
 /// # Errors
 /// When the rules can't be listed.
-pub fn rules_of(name: &str) -> Result<Vec<String>> {
+pub(crate) fn rules_of(name: &str) -> Result<Vec<String>> {
     Ok(rules_in(&table()?, name)
         .into_iter()
         .map(|rule| rule.join(" "))

@@ -46,7 +46,7 @@ pub fn of(scratch: &Scratch) -> BTreeSet<u32> {
 ///
 /// # Errors
 /// When some are still there after ten seconds.
-pub fn kill_all(scratch: &Scratch) -> Result<()> {
+pub(crate) fn kill_all(scratch: &Scratch) -> Result<()> {
     cgroups::thaw(scratch.tag());
     // Repeated: a process may have started another one between the scan and the kill.
     wait::until(

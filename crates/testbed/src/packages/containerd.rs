@@ -74,7 +74,7 @@ pub fn ensure() -> Result<Binaries> {
 ///
 /// # Errors
 /// None of the suites that may have this line has one that can be downloaded and that runs here.
-pub fn ensure_line(line: Line) -> Result<Binaries> {
+pub(crate) fn ensure_line(line: Line) -> Result<Binaries> {
     find(&codename()?, line.suites(), Some(line))
 }
 

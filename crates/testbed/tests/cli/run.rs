@@ -2,8 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use rubelet_testbed::agent::{Agent, binary};
-use rubelet_testbed::runtime::AgentRuntime;
+use rubelet_testbed::agent::{Agent, AgentRuntime, binary};
 use rubelet_testbed::status::is_ready;
 use rubelet_testbed::{TestRuntime, wait};
 use rustix::process::{Pid, Signal, kill_process};

@@ -17,7 +17,7 @@ pub(crate) mod states;
 pub(crate) mod terminal;
 pub(crate) mod truth;
 
-use rubelet_testbed::runtime::AgentRuntime;
+use rubelet_testbed::agent::AgentRuntime;
 use rubelet_testbed::{Agent, TestRuntime};
 
 pub(crate) use pod_text::PodText;

@@ -1,6 +1,6 @@
 //! From the end of one side of a session until the other side is told.
 
-use std::{net::Ipv4Addr, thread::JoinHandle, time::SystemTime};
+use std::{thread::JoinHandle, time::SystemTime};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use bytes::Bytes;

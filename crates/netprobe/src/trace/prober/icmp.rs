@@ -24,7 +24,7 @@ use crate::{
 const LEAST_DATA: usize = 10;
 
 /// The sockets of a trace by ICMP.
-pub struct IcmpProber {
+pub(crate) struct IcmpProber {
     sockets: Vec<EchoSocket>,
     family: Family,
     target: IpAddr,
@@ -37,7 +37,7 @@ impl IcmpProber {
     ///
     /// # Errors
     /// No kind of socket is allowed, or there is no way to the target.
-    pub fn open(
+    pub(crate) fn open(
         open: &dyn OpenSocket,
         target: SocketAddr,
         options: &TraceOptions,

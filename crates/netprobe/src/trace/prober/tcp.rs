@@ -27,10 +27,10 @@ use crate::{
 
 /// A probe waits at most this long: then the kernel sends its packet again, and an answer could be
 /// to either.
-pub const LONGEST_WAIT: Duration = Duration::from_secs(1);
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// The connections of a trace by TCP.
-pub struct TcpProber<'a> {
+pub(crate) struct TcpProber<'a> {
     open: &'a dyn OpenSocket,
     target: SocketAddr,
     connections: Vec<(u16, OwnedFd)>,
@@ -40,7 +40,7 @@ pub struct TcpProber<'a> {
 impl<'a> TcpProber<'a> {
     /// A trace to this address and port.
     #[must_use]
-    pub fn new(open: &'a dyn OpenSocket, target: SocketAddr) -> Self {
+    pub(crate) fn new(open: &'a dyn OpenSocket, target: SocketAddr) -> Self {
         Self {
             open,
             target,

@@ -36,7 +36,7 @@ use crate::{
 const UDP_HEADER: usize = 8;
 
 /// The sockets of a trace by UDP.
-pub struct UdpProber {
+pub(crate) struct UdpProber {
     sockets: Vec<OwnedFd>,
     family: Family,
     target: IpAddr,
@@ -50,7 +50,7 @@ impl UdpProber {
     ///
     /// # Errors
     /// A socket can't be opened, or there is no way to the target.
-    pub fn open(
+    pub(crate) fn open(
         open: &dyn OpenSocket,
         target: SocketAddr,
         options: &TraceOptions,

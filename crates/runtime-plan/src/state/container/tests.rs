@@ -59,6 +59,6 @@ fn commands_need_a_running_container_and_limits_one_that_has_not_ended() {
         let fits = matches!(phase, Phase::Created | Phase::Running);
         assert_eq!(ask(Call::Update, Some(phase)).is_ok(), fits, "{phase:?}");
     }
-    let error = ask(Call::Exec, None).unwrap_err().into_cri("ExecSync");
-    assert!(error.is_not_found());
+    let error = ask(Call::Exec, None).unwrap_err();
+    assert!(matches!(error, StateError::NotFound(_)));
 }

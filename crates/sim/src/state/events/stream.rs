@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use super::{NumberedEvent, RETENTION, STREAM_CAPACITY};
 use crate::{
     CallOutcome, EntryKind, EventFlavour,
-    sim::Wait,
     state::{RuntimeError, SimState},
+    wait::Wait,
 };
 
 #[derive(Default)]

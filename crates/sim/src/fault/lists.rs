@@ -2,7 +2,8 @@
 
 use rubelet_cri::v1;
 
-use crate::{Subject, event::Dice, fault::known};
+use super::known;
+use crate::{Subject, event::Dice};
 
 /// Items that are missing from lists of one RPC. See [`Sim::inject_list`](crate::Sim::inject_list).
 #[derive(Debug, Clone)]
