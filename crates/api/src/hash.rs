@@ -116,7 +116,7 @@ pub(crate) fn container_definition(written: &Value) -> DefinitionHash {
 
 /// What of `spec` a sandbox gets when it is made and keeps until it is gone. Labels, annotations,
 /// grace period, deadline, priority and restart policy may change under a running pod. Containers take
-/// part in the resources of the pod, so it is made anew with them.
+/// part in the resources of the pod, so it is made again with them.
 const FIXED_AT_SANDBOX_CREATION: [&str; 14] = [
     "dnsConfig",
     "dnsPolicy",

@@ -111,7 +111,7 @@ fn an_invalid_field_is_named_with_its_position_and_the_allowed_values() {
 }
 
 /// Configurations with an invalid field, and their errors.
-const BAD_FIELDS: [(&str, &str); 19] = [
+const BAD_FIELDS: [(&str, &str); 20] = [
     (
         "enforceNodeAllocatable: [pods, kube-reserved]",
         "k.yaml:3:32: enforceNodeAllocatable[1]: \"kube-reserved\" needs kubeReservedCgroup",
@@ -138,7 +138,7 @@ const BAD_FIELDS: [(&str, &str); 19] = [
     ),
     (
         "shutdownGracePeriodByPodPriority:\n- {priority: 0, shutdownGracePeriodSeconds: -1}",
-        "k.yaml:4:16: shutdownGracePeriodByPodPriority[0].shutdownGracePeriodSeconds: must be 0 or more, is -1",
+        "k.yaml:4:17: shutdownGracePeriodByPodPriority[0].shutdownGracePeriodSeconds: must be 0 or more, is -1",
     ),
     (
         "registerWithTaints:\n- key: a\n  effect: Never",

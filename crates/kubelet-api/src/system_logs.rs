@@ -7,7 +7,7 @@ use rubelet_http_core::{
 };
 use rubelet_server::{LogError, NodeView, SystemLog, log};
 
-use super::answer::{nowhere, text};
+use crate::plain_text::{nowhere, text};
 
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");

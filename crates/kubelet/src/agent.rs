@@ -10,7 +10,7 @@ use rubelet_image_pull::{
     node_logins::NodeLogins,
     pull_rate::PullRate,
 };
-use rubelet_node_plan::eviction::Pressure;
+use rubelet_node_plan::{eviction::Pressure, node_allocatable::EnforcementError};
 use rubelet_node_state::{
     board::Board, clock::Clock, cluster_view::ClusterView, events::Recorder, heartbeat::Heartbeat,
     intents::IntentBoard, metrics::NodeMetrics, node_ips::NodeIps, objects::ObjectSource,
@@ -161,10 +161,7 @@ impl Agent {
             parts.clock.clone(),
         );
         let (pressure_sender, pressure) = watch::channel(Pressure::default());
-        let (shutdown_sender, shutdown) = watch::channel(match &parts.shutdown {
-            Some(_) => ShutdownState::Unknown,
-            None => ShutdownState::Running,
-        });
+        let (shutdown_sender, shutdown) = watch::channel(initial_shutdown(parts.shutdown.as_ref()));
         let images = Arc::clone(&parts.images);
         let context = Arc::new(PodContext {
             runtime: Arc::clone(&parts.runtime),
@@ -201,43 +198,23 @@ impl Agent {
             metrics: parts.metrics,
         });
         let mut tasks = JoinSet::new();
-        let mut node_allocatable = FirstEnforcement::none();
-        if let Some(cgroups) = parts.node_cgroups {
-            let task = NodeAllocatable {
-                cgroups,
-                runtime_state: runtime_state.clone(),
-                recorder: recorder.clone(),
-                node_name: Arc::clone(&parts.node_name),
-            };
-            let (task, first) = task.start();
-            tasks.spawn(task);
-            node_allocatable = first;
-        }
+        let (cgroups, node_name) = (parts.node_cgroups, &parts.node_name);
+        let node_allocatable = enforce_node_allocatable(&mut tasks, cgroups, &context, node_name);
         if let Some(settings) = parts.log_rotation {
             tasks.spawn(LogRotation::new(settings, &context).run());
         }
+        let pleg = context.pleg.clone();
         tasks.spawn(watch_runtime(
             parts.runtime,
             parts.endpoint,
             state_sender,
-            context.pleg.clone(),
+            pleg,
         ));
-        tasks.spawn(quarantine::warn(
-            context.pleg.clone(),
-            Arc::clone(&pods),
-            recorder.clone(),
-        ));
-        tasks.spawn(quarantine::warn_of_slowness(
-            context.pleg.clone(),
-            Arc::clone(&parts.node_name),
-            recorder.clone(),
-        ));
+        warn_of_runtime(&mut tasks, &context, &parts.node_name);
         tasks.spawn(pleg_task.run());
         tasks.spawn(prober_task.run());
-        tasks.spawn(relist_when_ready(
-            context.pleg.clone(),
-            runtime_state.clone(),
-        ));
+        let pleg = context.pleg.clone();
+        tasks.spawn(relist_when_ready(pleg, runtime_state.clone()));
         tasks.spawn(parts.records.run());
         Self {
             pods,
@@ -307,8 +284,9 @@ impl Agent {
     ///
     /// # Errors
     /// What is reserved for others can't be enforced, so the agent must not start pods.
-    pub async fn node_allocatable(&self, limit: Duration) -> Result<(), String> {
-        self.node_allocatable.wait(limit).await
+    pub async fn node_allocatable(&self, limit: Duration) -> Result<(), EnforcementError> {
+        let ended = self.node_allocatable.wait(limit).await;
+        ended.map_err(EnforcementError)
     }
 
     /// Starts the pod table with these sources.
@@ -407,4 +385,47 @@ async fn relist_when_ready(pleg: PlegHandle, mut state: watch::Receiver<RuntimeS
         }
         pleg.relist_now();
     }
+}
+
+/// Whether the node shuts down, before logind has answered.
+fn initial_shutdown(settings: Option<&ShutdownSettings>) -> ShutdownState {
+    match settings {
+        Some(_) => ShutdownState::Unknown,
+        None => ShutdownState::Running,
+    }
+}
+
+/// Spawns the task that limits the cgroups of the node, if there are any.
+fn enforce_node_allocatable(
+    tasks: &mut JoinSet<()>,
+    cgroups: Option<Arc<dyn NodeCgroups>>,
+    context: &PodContext,
+    node_name: &Arc<str>,
+) -> FirstEnforcement {
+    let Some(cgroups) = cgroups else {
+        return FirstEnforcement::none();
+    };
+    let task = NodeAllocatable {
+        cgroups,
+        runtime_state: context.runtime_state.clone(),
+        recorder: context.recorder.clone(),
+        node_name: Arc::clone(node_name),
+    };
+    let (task, first) = task.start();
+    tasks.spawn(task);
+    first
+}
+
+/// Spawns the tasks that warn of pods that can't be inspected, and of a slow runtime.
+fn warn_of_runtime(tasks: &mut JoinSet<()>, context: &PodContext, node_name: &Arc<str>) {
+    tasks.spawn(quarantine::warn(
+        context.pleg.clone(),
+        Arc::clone(&context.board),
+        context.recorder.clone(),
+    ));
+    tasks.spawn(quarantine::warn_of_slowness(
+        context.pleg.clone(),
+        Arc::clone(node_name),
+        context.recorder.clone(),
+    ));
 }

@@ -26,7 +26,7 @@ use crate::{
     pod_task::PodContext,
 };
 
-/// Changes of pods are gathered for so long.
+/// Time in which changes of pods are gathered.
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// Settings of the limits of local storage.

@@ -27,6 +27,11 @@ use crate::pod_task::PodContext;
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 const PAUSE_LONGEST: Duration = Duration::from_secs(60);
 
+/// Why the service can't be used, in words for the log.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ShutdownServiceError(pub String);
+
 /// What delays a shutdown until it is dropped.
 pub type DelayGuard = Box<dyn Any + Send>;
 
@@ -37,7 +42,7 @@ pub trait ShutdownService: Send + Sync + 'static {
     ///
     /// # Errors
     /// Why the service can't be used, for the log.
-    async fn connect(&self) -> Result<Box<dyn ShutdownSession>, String>;
+    async fn connect(&self) -> Result<Box<dyn ShutdownSession>, ShutdownServiceError>;
 }
 
 /// A connection to that service.
@@ -47,21 +52,24 @@ pub trait ShutdownSession: Send {
     ///
     /// # Errors
     /// The connection is lost, for the log.
-    async fn is_shutting_down(&mut self) -> Result<bool, String>;
+    async fn is_shutting_down(&mut self) -> Result<bool, ShutdownServiceError>;
 
     /// Delays the next shutdown by up to `period`. Returns how long the service will wait at most,
     /// which may be less.
     ///
     /// # Errors
     /// It refuses, or the connection is lost, for the log.
-    async fn delay(&mut self, period: Duration) -> Result<(DelayGuard, Duration), String>;
+    async fn delay(
+        &mut self,
+        period: Duration,
+    ) -> Result<(DelayGuard, Duration), ShutdownServiceError>;
 
     /// Waits until a shutdown begins or is cancelled, or the service was restarted: then
     /// [`Self::is_shutting_down`] says more. Dropping the future loses nothing.
     ///
     /// # Errors
     /// The connection is lost, for the log.
-    async fn changed(&mut self) -> Result<(), String>;
+    async fn changed(&mut self) -> Result<(), ShutdownServiceError>;
 }
 
 /// Settings of graceful shutdowns.
@@ -101,7 +109,8 @@ impl NodeShutdown {
                     self.follow(session).await
                 }
                 Err(error) => error,
-            };
+            }
+            .0;
             // Pods that an earlier shutdown has ended may run again.
             self.state.send_if_modified(|state| {
                 let was_unknown = *state == ShutdownState::Unknown;
@@ -123,7 +132,7 @@ impl NodeShutdown {
     }
 
     /// Follows one connection until it is lost. Returns the reason.
-    async fn follow(&self, mut session: Box<dyn ShutdownSession>) -> String {
+    async fn follow(&self, mut session: Box<dyn ShutdownSession>) -> ShutdownServiceError {
         let mut guard: Option<DelayGuard> = None;
         let mut ending: Option<Ending<'_>> = None;
         loop {
@@ -161,7 +170,10 @@ impl NodeShutdown {
     }
 
     /// Delays the next shutdown.
-    async fn delay(&self, session: &mut dyn ShutdownSession) -> Result<DelayGuard, String> {
+    async fn delay(
+        &self,
+        session: &mut dyn ShutdownSession,
+    ) -> Result<DelayGuard, ShutdownServiceError> {
         let needed = self.settings.policy.period();
         let (guard, longest) = session.delay(needed).await?;
         if longest < needed {
@@ -178,7 +190,11 @@ impl NodeShutdown {
     }
 
     /// The connection is lost: pods that are ending do not wait for the next one.
-    async fn lost(&self, why: String, mut ending: Option<Ending<'_>>) -> String {
+    async fn lost(
+        &self,
+        why: ShutdownServiceError,
+        mut ending: Option<Ending<'_>>,
+    ) -> ShutdownServiceError {
         if ending.is_some() {
             end(&mut ending).await;
         }

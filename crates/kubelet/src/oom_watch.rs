@@ -17,7 +17,7 @@ pub async fn watch_ooms(recorder: Recorder, node_name: Arc<str>) {
             "Cannot read /dev/kmsg: no event SystemOOM will say that the machine ran out of memory"
         ),
     }
-    pending().await
+    pending::<()>().await;
 }
 
 async fn follow(log: KernelLog, recorder: &Recorder, node_name: &str) {

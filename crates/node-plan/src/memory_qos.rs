@@ -172,7 +172,7 @@ mod tests {
             (Guaranteed, GIB, GIB, None),
             (Burstable, GIB, 2 * GIB, Some(2_040_107_008)),
             // Without a limit that of the node counts.
-            (Burstable, GIB, 0, Some(9_771_048_960)),
+            (Burstable, GIB, 0, Some(9_771_048_960_u64)),
             (BestEffort, 0, 0, None),
         ] {
             let found = files(&qos(false), &pod_of(class, request, limit));

@@ -114,8 +114,13 @@ pub struct CgroupEnforcement {
     /// The cgroup.
     pub cgroup: LimitedCgroup,
     /// The error if its limits are not in force.
-    pub result: Result<(), String>,
+    pub result: Result<(), EnforcementError>,
 }
+
+/// A message that says why the limits of a cgroup are not in force.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct EnforcementError(pub String);
 
 impl CgroupEnforcement {
     /// The event about it, with the kubelet's reason and message.

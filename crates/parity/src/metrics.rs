@@ -28,6 +28,8 @@ pub const SAME_METRICS: &[&str] = &[
     "kubelet_evictions",
     "kubelet_eviction_stats_age_seconds",
     "kubelet_volume_metric_collection_duration_seconds",
+    "kubelet_graceful_shutdown_start_time_seconds",
+    "kubelet_graceful_shutdown_end_time_seconds",
     "kubelet_server_expiration_renew_errors",
     "kubelet_certificate_manager_server_rotation_seconds",
     "kubelet_certificate_manager_server_ttl_seconds",

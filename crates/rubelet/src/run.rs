@@ -152,7 +152,7 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     let limited = built.agent.node_allocatable(FIRST_RELIST);
     tokio::select! {
         ((), limited) = async { tokio::join!(built.agent.first_relist(FIRST_RELIST), limited) } => {
-            limited.map_err(|why| anyhow!(why))?;
+            limited?;
         }
         _ = signals.next() => return Ok(()),
     }

@@ -185,7 +185,7 @@ fn measure(path: &Path, clock: &Clock, metrics: &NodeMetrics) -> io::Result<FsSa
     if is_mount_point(path)? && whole.capacity > Some(0) {
         return Ok(whole);
     }
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     let used = tree_usage::of(path)?;
     if used.is_partial {
         return Err(io::Error::other(

@@ -15,7 +15,11 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 use bytes::Bytes;
 use rubelet_streaming::{Duplex, PortDialer, RemoteProcess};
-use rubelet_testbed::{Agent, agent::free_port, clock, images, proc, runtime::AgentRuntime, wait};
+use rubelet_testbed::{
+    Agent,
+    agent::{AgentRuntime, free_port},
+    clock, images, proc, wait,
+};
 use serde_json::json;
 
 use self::client::NodeClient;

@@ -12,7 +12,7 @@ use crate::{
 
 const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
 const HUGEPAGES: &str = "hugepages-";
-const KNOWN: [&str; 4] = ["cpu", "memory", EPHEMERAL_STORAGE, "hugepages-SIZE"];
+const KNOWN: [&str; 3] = ["cpu", "memory", "hugepages-SIZE"];
 
 type Amounts = BTreeMap<String, Text>;
 

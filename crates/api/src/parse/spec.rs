@@ -18,7 +18,7 @@ use crate::{
     container::Container,
     pod::{PodSource, PodSpec, RestartPolicy, StringMap},
     qos,
-    resources::ResourceAmounts,
+    resources::{QosClass, ResourceAmounts, Resources},
 };
 
 /// Converts a specification that has its defaults, and completes the defaults of requests.
@@ -70,19 +70,7 @@ pub(super) fn convert(
         _ => Vec::new(),
     };
     let (priority, priority_class) = scheduling::priority(spec, path, errors);
-    let all = pod_resources::Containers {
-        init: &init_containers,
-        regular: &containers,
-    };
-    let resources_path = path.child("resources");
-    let resources = pod_resources::convert(spec.resources.as_ref(), all, &resources_path, errors);
-    let qos = match &resources {
-        Some(resources) => qos::qos_class([resources].into_iter()),
-        None => {
-            let containers = init_containers.iter().chain(&containers);
-            qos::qos_class(containers.map(|container| &container.resources))
-        }
-    };
+    let (resources, qos) = resources_and_qos(spec, &init_containers, &containers, path, errors);
     let converted = PodSpec {
         init_containers,
         containers,
@@ -132,6 +120,28 @@ pub(super) fn convert(
     };
     defaults::requests(spec);
     converted
+}
+
+/// The pod's own resources, and the quality of service that follows from them, or else from the
+/// containers.
+fn resources_and_qos(
+    spec: &k8s::PodSpec,
+    init: &[Container],
+    regular: &[Container],
+    path: &Path<'_>,
+    errors: &mut Errors,
+) -> (Option<Resources>, QosClass) {
+    let all = pod_resources::Containers { init, regular };
+    let path = path.child("resources");
+    let resources = pod_resources::convert(spec.resources.as_ref(), all, &path, errors);
+    let qos = match &resources {
+        Some(resources) => qos::qos_class([resources].into_iter()),
+        None => {
+            let containers = init.iter().chain(regular);
+            qos::qos_class(containers.map(|container| &container.resources))
+        }
+    };
+    (resources, qos)
 }
 
 fn image_pull_secrets(spec: &k8s::PodSpec) -> Vec<Box<str>> {

@@ -12,7 +12,7 @@ use crate::support::{mistakes, parsed, set, with};
 const MIB: u64 = 1 << 20;
 
 /// A pod with these resources, an init container, and a container with resources of its own.
-fn pod(own: Value, init: Value, main: Value) -> Value {
+fn pod(own: Value, init: &Value, main: Value) -> Value {
     let mut pod = with("/spec/resources", own);
     set(
         &mut pod,
@@ -24,7 +24,7 @@ fn pod(own: Value, init: Value, main: Value) -> Value {
 }
 
 fn spec(own: Value, main: Value) -> PodSpec {
-    parsed(&pod(own, json!({}), main).to_string()).spec
+    parsed(&pod(own, &json!({}), main).to_string()).spec
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn the_quality_of_service_follows_from_the_pods_own_resources() {
 
 #[test]
 fn a_container_without_a_limit_sees_that_of_its_pod() {
-    let mut pod = pod(json!({"limits": {"cpu": "2"}}), json!({}), json!({}));
+    let mut pod = pod(json!({"limits": {"cpu": "2"}}), &json!({}), json!({}));
     let reference = json!({"resourceFieldRef": {"resource": "limits.cpu"}});
     set(
         &mut pod,
@@ -153,7 +153,7 @@ fn containers_that_exceed_their_pod_are_mistakes() {
             "spec.resources.limits[ephemeral-storage]: Unsupported value: \"ephemeral-storage\": supported values: \"cpu\", \"memory\", \"hugepages-SIZE\"",
         ),
     ] {
-        let pod = pod(own, init, main);
+        let pod = pod(own, &init, main);
         assert_eq!(mistakes(&pod.to_string()), [expected], "{pod}");
     }
 }

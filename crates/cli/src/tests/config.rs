@@ -42,17 +42,11 @@ fn a_good_configuration_is_ok() {
 #[test]
 fn what_a_kubelet_would_do_and_this_agent_does_not_yet_is_one_line() {
     let directory = tempfile::tempdir().unwrap();
-    let hint = "the chain KUBE-IPTABLES-HINT";
-    let said = |fields: &str| {
-        let file = write(directory.path(), "config.yaml", fields);
-        type_in(&["config", "validate", "--config", &file]).err
-    };
-    let by_default = said("podPidsLimit: 20\n");
-    assert!(by_default.starts_with("not yet: "), "{by_default}");
-    assert!(by_default.contains(hint), "{by_default}");
-    assert_eq!(by_default.lines().count(), 1, "{by_default}");
-    let switched_off = said("makeIPTablesUtilChains: false\n");
-    assert!(!switched_off.contains(hint), "{switched_off}");
+    let file = write(directory.path(), "config.yaml", "podPidsLimit: 20\n");
+    let said = type_in(&["config", "validate", "--config", &file]).err;
+    assert!(said.starts_with("not yet: "), "{said}");
+    assert!(said.contains("volumes of CSI"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl LogindPeer {
                     return;
                 }
                 // A client that breaks the protocol is disconnected.
-                thread::spawn(move || drop(serve(stream, &state)));
+                thread::spawn(move || drop(serve(&stream, &state)));
             }
         });
         Ok(Self { state })
@@ -135,7 +135,7 @@ impl LogindPeer {
         send_signal(&mut state, &sender, LOGIND.interface, member, "b", &body);
     }
 
-    /// Ends logind, and starts it anew: a shutdown in progress is forgotten.
+    /// Ends logind, and starts it again: a shutdown in progress is forgotten.
     pub fn restart(&self) {
         let mut state = lock(&self.state);
         let old = state.owner();
@@ -173,7 +173,7 @@ fn lock(state: &Mutex<PeerState>) -> MutexGuard<'_, PeerState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn serve(stream: UnixStream, state: &Mutex<PeerState>) -> io::Result<()> {
+fn serve(stream: &UnixStream, state: &Mutex<PeerState>) -> io::Result<()> {
     let mut input = BufReader::new(stream.try_clone()?);
     let mut line = String::new();
     for (begin, answer) in [
@@ -186,7 +186,7 @@ fn serve(stream: UnixStream, state: &Mutex<PeerState>) -> io::Result<()> {
         if !line.starts_with(begin) {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        (&stream).write_all(answer.as_bytes())?;
+        (&*stream).write_all(answer.as_bytes())?;
     }
     lock(state).connections.push(stream.try_clone()?);
     loop {
@@ -196,7 +196,7 @@ fn serve(stream: UnixStream, state: &Mutex<PeerState>) -> io::Result<()> {
         message.resize(length, 0);
         input.read_exact(&mut message[START..])?;
         let call = read(&message).ok_or(io::ErrorKind::InvalidData)?;
-        answer(&stream, &mut lock(state), &call)?;
+        answer(stream, &mut lock(state), &call)?;
     }
 }
 

@@ -386,7 +386,7 @@ pub(crate) struct Bus {
 
 impl Bus {
     /// Its socket.
-    pub(crate) fn socket(&self) -> std::path::PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.dir.path().join("bus")
     }
 

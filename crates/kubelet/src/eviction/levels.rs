@@ -199,7 +199,7 @@ impl LevelSampler {
         (levels, layout)
     }
 
-    /// Measures the file systems. The levels of those that do not respond are unknown.
+    /// Measures the file systems. One that does not respond has an unknown level.
     pub(crate) async fn file_systems(
         &mut self,
         directories: &RuntimeDirectories,

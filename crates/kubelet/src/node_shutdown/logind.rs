@@ -7,7 +7,7 @@ use rubelet_base::ErrorChain;
 use rubelet_host::logind::{Logind, LogindError, LogindSession};
 use tracing::{info, warn};
 
-use super::{DelayGuard, ShutdownService, ShutdownSession};
+use super::{DelayGuard, ShutdownService, ShutdownServiceError, ShutdownSession};
 
 /// Shown by `systemd-inhibit --list`.
 const WHO: &str = "rubelet";
@@ -19,7 +19,7 @@ pub struct LogindShutdowns(pub Logind);
 
 #[async_trait]
 impl ShutdownService for LogindShutdowns {
-    async fn connect(&self) -> Result<Box<dyn ShutdownSession>, String> {
+    async fn connect(&self) -> Result<Box<dyn ShutdownSession>, ShutdownServiceError> {
         let session = self.0.connect().await.map_err(text)?;
         Ok(Box::new(Session(session)))
     }
@@ -29,11 +29,14 @@ struct Session(LogindSession);
 
 #[async_trait]
 impl ShutdownSession for Session {
-    async fn is_shutting_down(&mut self) -> Result<bool, String> {
+    async fn is_shutting_down(&mut self) -> Result<bool, ShutdownServiceError> {
         self.0.is_shutting_down().await.map_err(text)
     }
 
-    async fn delay(&mut self, period: Duration) -> Result<(DelayGuard, Duration), String> {
+    async fn delay(
+        &mut self,
+        period: Duration,
+    ) -> Result<(DelayGuard, Duration), ShutdownServiceError> {
         let session = &mut self.0;
         let mut longest = session.longest_delay().await.map_err(text)?;
         if longest < period {
@@ -50,12 +53,12 @@ impl ShutdownSession for Session {
         Ok((Box::new(lock), longest))
     }
 
-    async fn changed(&mut self) -> Result<(), String> {
+    async fn changed(&mut self) -> Result<(), ShutdownServiceError> {
         self.0.next().await.map(drop).map_err(text)
     }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
-fn text(error: LogindError) -> String {
-    ErrorChain(&error).to_string()
+fn text(error: LogindError) -> ShutdownServiceError {
+    ShutdownServiceError(ErrorChain(&error).to_string())
 }

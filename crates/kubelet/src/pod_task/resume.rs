@@ -16,7 +16,7 @@ impl PodTask {
             return;
         }
         let eviction = self.intents.borrow().eviction.clone();
-        if !eviction.is_some_and(|eviction| &*eviction.reason == TERMINATED) {
+        if eviction.is_none_or(|eviction| &*eviction.reason != TERMINATED) {
             return;
         }
         info!(pod = %self.pod.name, uid = %self.pod.uid, "Starting pod again after the shutdown of the node");

@@ -7,7 +7,7 @@ use rubelet_cgroup_plan::{CgroupDriver, CgroupValues};
 use rubelet_cri::{Timeouts, v1};
 use rubelet_image_pull::images::PullParallelism;
 use rubelet_node_plan::node_allocatable::{
-    CgroupEnforcement, LimitedCgroup, ReservedCgroup, ReservedFor,
+    CgroupEnforcement, EnforcementError, LimitedCgroup, ReservedCgroup, ReservedFor,
 };
 use tokio::time::{sleep, timeout};
 
@@ -33,7 +33,7 @@ impl NodeCgroups for FakeCgroups {
         let components = vec!["a".to_owned(), "kubepods".to_owned()];
         let pods = CgroupEnforcement {
             cgroup: LimitedCgroup::Pods { components },
-            result: error.map_or(Ok(()), Err),
+            result: error.map_or(Ok(()), |error| Err(EnforcementError(error))),
         };
         let system = self.system.lock().clone().map(|result| CgroupEnforcement {
             cgroup: LimitedCgroup::Reserved(ReservedCgroup {
@@ -42,7 +42,7 @@ impl NodeCgroups for FakeCgroups {
                 name: "/system".to_owned(),
                 values: CgroupValues::default(),
             }),
-            result,
+            result: result.map_err(EnforcementError),
         });
         [Some(pods), system].into_iter().flatten().collect()
     }
@@ -123,12 +123,12 @@ async fn the_agent_does_not_start_without_the_cgroup_of_a_reservation() {
     node.start();
     let refused = node.agent().node_allocatable(PATIENCE).await.unwrap_err();
     assert_eq!(
-        refused,
+        refused.0,
         "Failed to enforce System Reserved Compressible Cgroup Limits on \"/system\": there is no \
          cgroup; correct systemReservedCgroup, or take \"system-reserved-compressible\" out of \
          enforceNodeAllocatable"
     );
-    assert_eq!(node.failed().await, refused);
+    assert_eq!(node.failed().await, refused.0);
 }
 
 #[tokio::test(start_paused = true)]

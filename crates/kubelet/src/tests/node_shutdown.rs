@@ -20,7 +20,9 @@ use super::{
     metrics::value,
     node::{Node, seconds},
 };
-use crate::node_shutdown::{DelayGuard, ShutdownService, ShutdownSession, ShutdownSettings};
+use crate::node_shutdown::{
+    DelayGuard, ShutdownService, ShutdownServiceError, ShutdownSession, ShutdownSettings,
+};
 
 const APP: &str = "containers: [{name: app, image: 'app:1'}]";
 const CRITICAL: &str = "priorityClassName: system-node-critical, priority: 2000001000";
@@ -63,9 +65,9 @@ struct Logind(Arc<Machine>);
 
 #[async_trait]
 impl ShutdownService for Logind {
-    async fn connect(&self) -> Result<Box<dyn ShutdownSession>, String> {
+    async fn connect(&self) -> Result<Box<dyn ShutdownSession>, ShutdownServiceError> {
         if !*self.0.is_reachable.lock() {
-            return Err("cannot reach D-Bus".to_owned());
+            return Err(ShutdownServiceError("cannot reach D-Bus".to_owned()));
         }
         let followed = self.0.announced.subscribe();
         let restarts = followed.borrow().restarts;
@@ -94,21 +96,24 @@ impl Drop for Lock {
 
 #[async_trait]
 impl ShutdownSession for Session {
-    async fn is_shutting_down(&mut self) -> Result<bool, String> {
+    async fn is_shutting_down(&mut self) -> Result<bool, ShutdownServiceError> {
         Ok(self.machine.announced.borrow().shuts_down)
     }
 
-    async fn delay(&mut self, period: Duration) -> Result<(DelayGuard, Duration), String> {
+    async fn delay(
+        &mut self,
+        period: Duration,
+    ) -> Result<(DelayGuard, Duration), ShutdownServiceError> {
         self.machine.locks.fetch_add(1, Ordering::Relaxed);
         Ok((Box::new(Lock(Arc::clone(&self.machine.locks))), period))
     }
 
-    async fn changed(&mut self) -> Result<(), String> {
+    async fn changed(&mut self) -> Result<(), ShutdownServiceError> {
         let changed = self.followed.changed().await;
         let is_lost = self.followed.borrow().restarts != self.restarts;
         match (changed, is_lost) {
             (Ok(()), false) => Ok(()),
-            _ => Err("the connection is lost".to_owned()),
+            _ => Err(ShutdownServiceError("the connection is lost".to_owned())),
         }
     }
 }

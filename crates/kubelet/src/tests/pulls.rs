@@ -189,6 +189,7 @@ async fn pulls_beyond_the_rate_fail_and_are_tried_again_after_the_back_off() {
     node.pull_rate = (1, 2);
     node.start();
     for name in ["web", "first", "second", "third"] {
+        node.sim.on_pull(&format!("{name}:1"), Pull::succeeds());
         node.apply(
             name,
             &format!("containers: [{{name: a, image: '{name}:1'}}]"),

@@ -127,7 +127,7 @@ impl PodMetrics {
         histogram.observe(age.as_secs_f64());
     }
 
-    /// Adding up the files of a volume took so long.
+    /// Adding up the files of a volume took this time.
     pub fn volume_measured(&self, took: Duration) {
         // The kubelet's other source is `fsquota`.
         let histogram = self.volume_measurements.with_label_values(&["du"]);

@@ -65,6 +65,7 @@ pub(super) fn local_storage(
         levels: Arc::new(MachineLevels {
             root: root.to_owned(),
             cgroups: cgroups.clone(),
+            kubepods: host.kubepods(),
         }),
         pods: Arc::clone(host) as _,
     })

@@ -24,7 +24,7 @@ fn bound(name: &str, script: &str, limit: Option<&str>) -> Value {
 }
 
 /// The same with an `emptyDir` on `/data`.
-fn with_volume(mut pod: Value, empty_dir: Value) -> Value {
+fn with_volume(mut pod: Value, empty_dir: &Value) -> Value {
     pod["spec"]["volumes"] = json!([{ "name": "data", "emptyDir": empty_dir }]);
     pod["spec"]["containers"][0]["volumeMounts"] =
         json!([{ "name": "data", "mountPath": "/data" }]);
@@ -48,15 +48,15 @@ fn with_second(mut pod: Value) -> Value {
 fn pods_that_exceed_their_limits_of_local_storage_are_evicted_and_others_stay() {
     let joined = Joined::start("worker");
     let neighbours = [
-        with_volume(bound("free", &writes("/data/file"), None), json!({})),
+        with_volume(bound("free", &writes("/data/file"), None), &json!({})),
         with_volume(
             bound("modest", &writes("/data/file"), Some("512Mi")),
-            json!({ "sizeLimit": "256Mi" }),
+            &json!({ "sizeLimit": "256Mi" }),
         ),
     ];
     let volume = with_volume(
         bound("volume", &writes("/data/file"), None),
-        json!({ "sizeLimit": "16Mi" }),
+        &json!({ "sizeLimit": "16Mi" }),
     );
     let layer = with_second(bound("layer", &writes("/file"), Some("16Mi")));
     let log = bound("log", TALKS, Some("16Mi"));

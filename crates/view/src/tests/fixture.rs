@@ -201,13 +201,7 @@ impl TestView {
                     logs.join(format!("{container}-{count}.log"))
                 }),
                 volume_copies: Arc::new(|_| {
-                    let copy = |seconds| VolumeCopy {
-                        seconds,
-                        begun: true,
-                        files: 3,
-                        bytes: 1 << 20,
-                    };
-                    let copies = [("web", copy(2)), ("side", copy(1))];
+                    let copies = [("web", copy_since(2)), ("side", copy_since(1))];
                     copies.map(|(name, copy)| (name.to_owned(), copy)).into()
                 }),
                 node_name: "n1".into(),
@@ -404,5 +398,15 @@ pub(super) fn ending(seconds: u64) -> PodEntry {
     PodEntry {
         deletion: Some((at("2026-03-01T11:59:50Z"), Duration::from_secs(seconds))),
         ..entry()
+    }
+}
+
+/// A copy of a volume that began this many seconds ago.
+fn copy_since(seconds: u64) -> VolumeCopy {
+    VolumeCopy {
+        seconds,
+        begun: true,
+        files: 3,
+        bytes: 1 << 20,
     }
 }

@@ -189,6 +189,8 @@ fn values_map_to_the_properties_of_each_cgroup_version() {
             period_us: 100_000,
         }),
         memory_limit: Some(1 << 20),
+        memory_min: None,
+        memory_low: None,
         pids_limit: Some(100),
         hugepages: vec![HugepageLimit {
             page_size: 2 << 20,

@@ -12,7 +12,7 @@ fn values() -> CgroupValues {
         cpu_quota: Some(cpu::quota(505, 100_000, true)),
         memory_limit: Some(64 << 20),
         pids_limit: Some(100),
-        hugepages: Vec::new(),
+        ..CgroupValues::default()
     }
 }
 

@@ -9,7 +9,7 @@ use rubelet_host::{
 use rubelet_node_plan::{
     CgroupNameError, existing_cgroup, kubepods_values,
     memory_qos::QosRequests,
-    node_allocatable::{CgroupEnforcement, LimitedCgroup, ReservedCgroup},
+    node_allocatable::{CgroupEnforcement, EnforcementError, LimitedCgroup, ReservedCgroup},
 };
 
 use super::PodCgroups;
@@ -50,8 +50,11 @@ impl PodCgroups {
     pub(in crate::host) fn enforce(&self, driver: Option<CgroupDriver>) -> Vec<CgroupEnforcement> {
         let driver = driver.unwrap_or(self.default_driver);
         let pods = self.ensure_kubepods(driver);
-        let pods = pods.map_err(|error| ErrorChain(&error).to_string());
-        let tiers = || self.ensure_tiers(driver).map_err(|error| error.message);
+        let pods = pods.map_err(|error| EnforcementError(ErrorChain(&error).to_string()));
+        let tiers = || {
+            let ensured = self.ensure_tiers(driver);
+            ensured.map_err(|error| EnforcementError(error.message))
+        };
         let mut found = vec![CgroupEnforcement {
             cgroup: LimitedCgroup::Pods {
                 components: self.components(),
@@ -63,7 +66,7 @@ impl PodCgroups {
             let limited = self.limit_reserved(cgroup, driver);
             CgroupEnforcement {
                 cgroup: LimitedCgroup::Reserved(cgroup.clone()),
-                result: limited.map_err(|error| ErrorChain(&error).to_string()),
+                result: limited.map_err(|error| EnforcementError(ErrorChain(&error).to_string())),
             }
         }));
         found

@@ -161,8 +161,8 @@ proptest! {
                 let wait = schedule.next(now);
                 prop_assert!(wait >= secs(0.2) && wait <= secs(10.0), "{wait:?}");
                 now += wait;
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "bytes in a few seconds")]
-                let more = (rate as f64 * wait.as_secs_f64()) as u64;
+                let millis = u64::try_from(wait.as_millis()).unwrap();
+                let more = rate / 1000 * millis;
                 written += more;
                 schedule.looked(Some(FREE.saturating_sub(written)), now);
                 if schedule.is_due(&uid(), now) {

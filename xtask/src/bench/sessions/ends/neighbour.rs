@@ -12,9 +12,9 @@ use anyhow::{Context as _, Result};
 use nix::sched::{CloneFlags, unshare};
 use rubelet_testbed::command::stdout_of;
 
-/// The address of this machine on the link, in a network for documentation, which is used nowhere.
-pub(super) const NODE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-const OWN: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+/// The address of this machine on the link, in the network for benchmarks of RFC 2544.
+pub(super) const NODE: Ipv4Addr = Ipv4Addr::new(198, 18, 77, 1);
+const OWN: Ipv4Addr = Ipv4Addr::new(198, 18, 77, 2);
 
 /// The two ends of the link.
 const LINK: &str = "rbltends";

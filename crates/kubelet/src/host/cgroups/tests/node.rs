@@ -9,7 +9,12 @@ use super::*;
 fn results(found: &[CgroupEnforcement]) -> Vec<Result<(), &str>> {
     let found = found.iter();
     found
-        .map(|one| one.result.as_ref().map(|()| ()).map_err(String::as_str))
+        .map(|one| {
+            one.result
+                .as_ref()
+                .copied()
+                .map_err(|error| error.0.as_str())
+        })
         .collect()
 }
 
