@@ -73,6 +73,7 @@ mod quarantine;
 pub mod records;
 mod releases;
 pub mod runtime_watch;
+mod slow_end;
 
 pub use pod_sources::PodSources;
 

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use rubelet_cri::ImageService;
 use rubelet_node_plan::{
-    eviction::{EVICTED, FileSystemLayout, IMMEDIATE_GRACE, PodUsage, ResourceLevels},
+    eviction::{EVICTED, FileSystemLayout, IMMEDIATE_GRACE, ResourceLevels},
     local_storage::{ExceededLimit, StorageMeasurement, StorageSchedule, exceeded, headroom},
 };
 use rubelet_node_state::events::EventType;
@@ -113,16 +113,12 @@ impl LocalStorageTask {
                 took: started.elapsed().max(self.meter.delay(uid)),
             };
             self.schedule.measured(uid, found, began.elapsed());
-            if let Some(limit) = usage.and_then(|usage| over(limited, &usage, layout)) {
+            if let Some(limit) = usage.and_then(|usage| exceeded(&limited.limits, &usage, layout)) {
                 evict(&self.context, limited, limit).await;
             }
         }
         self.schedule.next(began.elapsed())
     }
-}
-
-fn over(limited: &LimitedPod, usage: &PodUsage, layout: FileSystemLayout) -> Option<ExceededLimit> {
-    exceeded(&limited.limits, usage, layout)
 }
 
 /// Has the pod's task terminate it, with phase `Failed` and reason `Evicted`. There is no condition

@@ -60,6 +60,14 @@ impl OperatorIntents {
         }
     }
 
+    /// Gives a pod that is being deleted this grace period from now on, unless its own is shorter.
+    pub fn shorten_grace(&mut self, grace: Duration, now: Timestamp) {
+        if self.grace.is_none_or(|planned| planned > grace) {
+            self.grace = Some(grace);
+            self.grace_from = Some(now);
+        }
+    }
+
     /// When SIGKILL is due for a pod whose termination began at `since` with the grace period
     /// `planned`.
     #[must_use]

@@ -12,13 +12,12 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, info, warn};
 
 use super::EvictionTask;
+use crate::slow_end;
 
 /// Longest wait for the end of a pod before anything else is freed (kubelet: `podCleanupTimeout`).
 const CLEANUP: Duration = Duration::from_secs(30);
 /// Time between two looks for containers that are being removed.
 const RECHECK: Duration = Duration::from_millis(500);
-/// Shortest time after which a pod that still terminates is reported (kubelet: `killPodNow`).
-const SHORTEST_REPORT: Duration = Duration::from_secs(10);
 
 /// A pod that is not done.
 pub(super) struct ActivePod {
@@ -126,12 +125,9 @@ impl EvictionTask {
         if !is_deleted {
             return;
         }
-        let asked = context.intents.update_without_space(uid, |intents| {
-            if intents.grace.is_none_or(|planned| planned > grace) {
-                intents.grace = Some(grace);
-                intents.grace_from = Some(now);
-            }
-        });
+        let asked = context
+            .intents
+            .update_without_space(uid, |intents| intents.shorten_grace(grace, now));
         asked.await;
     }
 
@@ -149,7 +145,7 @@ impl EvictionTask {
             }
         };
         let limit = CLEANUP.max(grace.mul_f32(1.5));
-        let report_at = began + SHORTEST_REPORT.max(grace.mul_f32(1.5));
+        let report_at = began + slow_end::report_after(grace);
         let mut ended = std::pin::pin!(timeout(limit, ended));
         // Cancel safety: `ended` is pinned and continues below.
         let in_time = tokio::select! {
@@ -187,13 +183,7 @@ impl EvictionTask {
 
     fn report_slow_end(&self, uid: &PodUid) {
         if let Some(entry) = self.context.board.get(uid) {
-            self.context.recorder.pod(
-                &entry.pod,
-                None,
-                EventType::Warning,
-                "ExceededGracePeriod",
-                "Container runtime did not kill the pod within specified grace period.",
-            );
+            slow_end::report(&self.context.recorder, &entry.pod);
         }
     }
 }

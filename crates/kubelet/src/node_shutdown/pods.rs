@@ -5,17 +5,16 @@ use std::{pin::pin, sync::Arc, time::Duration};
 use futures_util::future::join_all;
 use rubelet_api::pod::Pod;
 use rubelet_node_plan::node_shutdown::{EndingGroup, TERMINATED, TERMINATED_MESSAGE};
-use rubelet_node_state::{events::EventType, pod_board::PodEntry};
+use rubelet_node_state::pod_board::PodEntry;
 use rubelet_pod_plan::{Eviction, ExternalCondition, history::VolumeState};
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::{info, warn};
 
 use super::NodeShutdown;
+use crate::slow_end;
 
 /// Longest time in which the pods of a group without any time are told.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// Shortest time after which a pod that still terminates is reported (kubelet: `killPodNow`).
-const SHORTEST_REPORT: Duration = Duration::from_secs(10);
 
 impl NodeShutdown {
     /// Ends all pods, each group after those of lower priority have ended or their time has.
@@ -77,10 +76,7 @@ impl NodeShutdown {
         let is_deleted = entry.is_some_and(|entry| entry.deletion.is_some());
         let asked = context.intents.update_without_space(&pod.uid, |intents| {
             if is_deleted {
-                if intents.grace.is_none_or(|planned| planned > grace) {
-                    intents.grace = Some(grace);
-                    intents.grace_from = Some(now);
-                }
+                intents.shorten_grace(grace, now);
                 return;
             }
             // The first reason stays.
@@ -110,7 +106,7 @@ impl NodeShutdown {
             }
         };
         let mut released = pin!(released);
-        let report_after = SHORTEST_REPORT.max(grace.mul_f32(1.5));
+        let report_after = slow_end::report_after(grace);
         if timeout(report_after, released.as_mut()).await.is_err() {
             self.report_slow_end(pod);
             released.await;
@@ -127,13 +123,7 @@ impl NodeShutdown {
             // Only its volumes are left.
             return;
         }
-        self.context.recorder.pod(
-            pod,
-            None,
-            EventType::Warning,
-            "ExceededGracePeriod",
-            "Container runtime did not kill the pod within specified grace period.",
-        );
+        slow_end::report(&self.context.recorder, pod);
     }
 }
 
