@@ -93,14 +93,15 @@ impl Vm {
         let mut command = directory.0.command(emulator);
         command
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
-            // No hardware virtualization: many test machines lack it.
+            // No hardware virtualization: many test machines lack it. The emulator copies memory byte by
+            // byte where a processor has fast string moves, which kernel and libc then use for all.
             .args([
                 "-machine",
                 "q35",
                 "-accel",
                 "tcg,thread=multi",
                 "-cpu",
-                "max",
+                "max,-erms,-fsrm",
             ])
             // One processor: emulated processors wait for each other, and a guest with two has hung.
             .args(["-smp", "1", "-m", &memory_mib.to_string(), "-no-reboot"])
