@@ -119,11 +119,6 @@ impl Cluster {
             .config("authentication", client_ca)
             .config("tlsCertFile", text("serving.crt"))
             .config("tlsPrivateKeyFile", text("serving.key"))
-            // A test machine's disk may be full, which is not what is tested here.
-            .config(
-                "evictionHard",
-                serde_json::json!({ "memory.available": "1Mi" }),
-            )
             .flag(flag("cert-dir", &self.path("pki"))))
     }
 

@@ -202,8 +202,9 @@ impl AgentBuilder {
             "failCgroupV1": false,
             // It would stay on this machine.
             "makeIPTablesUtilChains": false,
-            // Images of tests stay even if this machine's disk is full.
+            // Images, dead containers and pods of tests stay even if this machine's disk is full.
             "imageGCHighThresholdPercent": 100,
+            "evictionHard": { "memory.available": "1Mi" },
             "rubelet": {
                 "socket": dir.join(API_SOCKET),
                 "secretsKeyFile": dir.join(SECRETS_KEY),
