@@ -1,15 +1,18 @@
 //! Passes build information for `rubelet version -o json` to the compiler: commit, compiler,
-//! features and linked libraries. None of it depends on the time or directory of the build.
+//! features and linked libraries. None of it depends on the time or directory of the build. Makes
+//! released binaries smaller where the linker can.
 #![allow(clippy::print_stdout)] // That is how a build script speaks to cargo.
 
 mod commit;
 mod git;
 mod libraries;
+mod linker;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use commit::{Commit, Given};
+use linker::Linking;
 
 fn main() {
     if let Err(message) = run() {
@@ -47,6 +50,10 @@ fn run() -> Result<(), String> {
         }
     }
 
+    if release {
+        merge_identical_code()?;
+    }
+
     let commit = commit(root, &package, release)?;
     set("COMMIT", &commit.id);
     set(
@@ -59,6 +66,21 @@ fn run() -> Result<(), String> {
     set("PROFILE", &required("PROFILE")?);
     set("FEATURES", &libraries::features(&linked).join(","));
     set("LIBRARIES", &libraries::versions(&linked).join(","));
+    Ok(())
+}
+
+fn merge_identical_code() -> Result<(), String> {
+    let linker = std::env::var("RUSTC_LINKER").ok();
+    let linking = Linking {
+        rustc: &required("RUSTC")?,
+        target: &required("TARGET")?,
+        linker: linker.as_deref(),
+        flags: &std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default(),
+    };
+    let directory = PathBuf::from(required("OUT_DIR")?);
+    if let Some(argument) = linker::merging_argument(&linking, &directory) {
+        println!("cargo::rustc-link-arg-bins={argument}");
+    }
     Ok(())
 }
 
