@@ -1,60 +1,11 @@
 //! A disk without space.
 
-use std::path::Path;
-
-use anyhow::{Context as _, Result};
+use anyhow::Result;
+use rubelet_testbed::disk::SmallDisk;
 use rubelet_testbed::{Embedded, Served, agent, images};
-use rustix::fs::FallocateFlags;
-use rustix::io::Errno;
-use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use crate::lab::Lab;
 use crate::subject::WAITING;
-
-const FILL: &str = "fill";
-
-/// A tmpfs in place of a directory; it is unmounted when the value is dropped.
-struct Small<'a>(&'a Path);
-
-impl<'a> Small<'a> {
-    fn mount(dir: &'a Path, kib: u32) -> Result<Self> {
-        let options = std::ffi::CString::new(format!("size={kib}k,mode=0700"))?;
-        mount(
-            "none",
-            dir,
-            "tmpfs",
-            MountFlags::empty(),
-            Some(options.as_c_str()),
-        )
-        .with_context(|| format!("cannot mount a tmpfs on {}", dir.display()))?;
-        Ok(Self(dir))
-    }
-
-    /// Leaves this many bytes free. What the runtime writes meanwhile may take space that was just counted
-    /// as free; then it is counted again.
-    fn fill(&self, free: u64) -> Result<()> {
-        let file = std::fs::File::create(self.0.join(FILL))?;
-        loop {
-            let stat = rustix::fs::statvfs(self.0)?;
-            let size = (stat.f_bavail * stat.f_frsize).saturating_sub(free);
-            match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size.max(1)) {
-                Err(Errno::NOSPC) if size > 1 => {}
-                filled => return Ok(filled?),
-            }
-        }
-    }
-
-    fn empty(&self) -> Result<()> {
-        Ok(std::fs::remove_file(self.0.join(FILL))?)
-    }
-}
-
-impl Drop for Small<'_> {
-    fn drop(&mut self) {
-        // Otherwise the test bed does it.
-        let _ = unmount(self.0, UnmountFlags::DETACH);
-    }
-}
 
 fn environment() -> Result<Embedded> {
     Embedded::without_images(&agent::binary()?)
@@ -77,7 +28,7 @@ fn a_full_disk_fails_only_the_call_that_needs_space() -> Result<()> {
             _ => embedded.run_dir(),
         };
         // Unpacking of images requires some free space on the disk.
-        let small = Small::mount(&dir, 400 * 1024)?;
+        let small = SmallDisk::mount(&dir, 400 * 1024)?;
         load_images(&embedded)?;
         let lab = Lab::on(Served::start_in(embedded, &program)?)?;
         let before = lab.subject.sandbox("before")?;
@@ -130,7 +81,7 @@ fn an_exit_on_a_full_disk_is_recorded() -> Result<()> {
     let embedded = environment()?;
     load_images(&embedded)?;
     let run = embedded.run_dir();
-    let small = Small::mount(&run, 16 * 1024)?;
+    let small = SmallDisk::mount(&run, 16 * 1024)?;
     let lab = Lab::on(Served::start_in(embedded, &agent::binary()?)?)?;
     let sandbox = lab.subject.sandbox("ending")?;
     let id = sandbox.start(sandbox.script(
@@ -151,7 +102,7 @@ fn an_exit_on_a_full_disk_is_recorded() -> Result<()> {
 fn a_pull_that_fills_the_disk_leaves_nothing() -> Result<()> {
     let embedded = environment()?;
     let root = embedded.root_dir();
-    let small = Small::mount(&root, 3 * 1024)?;
+    let small = SmallDisk::mount(&root, 3 * 1024)?;
     assert!(load_images(&embedded).is_err());
     let left = std::process::Command::new("du")
         .args(["-sk"])

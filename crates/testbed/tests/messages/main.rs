@@ -7,9 +7,12 @@
 )]
 
 mod commands;
+mod full_disk;
+mod join;
 mod manifests;
 mod node;
 mod pods;
+mod sessions;
 mod snapshot;
 mod start;
 
