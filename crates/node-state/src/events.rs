@@ -55,6 +55,28 @@ pub enum Subject {
 }
 
 impl Subject {
+    /// A pod, or one of its containers.
+    #[must_use]
+    pub fn of(pod: &Pod, container: Option<&str>) -> Self {
+        let field_path = container.map(|name| {
+            let mut init = pod.spec.init_containers.iter();
+            let mut ephemeral = pod.spec.ephemeral_containers.iter();
+            let list = if init.any(|init| *init.name == *name) {
+                "initContainers"
+            } else if ephemeral.any(|one| *one.container.name == *name) {
+                "ephemeralContainers"
+            } else {
+                "containers"
+            };
+            format!("spec.{list}{{{name}}}")
+        });
+        Self::Pod {
+            name: pod.name.clone(),
+            uid: Some(pod.uid.clone()),
+            field_path: field_path.unwrap_or_default().into(),
+        }
+    }
+
     /// The namespace of its events: that of the pod, else `default`.
     #[must_use]
     pub fn namespace(&self) -> &str {
@@ -80,6 +102,16 @@ impl fmt::Display for Subject {
     }
 }
 
+/// `metadata.annotations`; `None` if there are none.
+#[must_use]
+pub fn annotations(event: &Event) -> Option<Value> {
+    let entries = event.annotations.iter();
+    let entries: serde_json::Map<String, Value> = entries
+        .map(|(name, value)| ((*name).to_owned(), value.as_str().into()))
+        .collect();
+    (!entries.is_empty()).then(|| entries.into())
+}
+
 /// `involvedObject` of an event about a pod.
 #[must_use]
 pub fn pod_reference(name: &PodName, uid: Option<&PodUid>, field_path: &str) -> Value {
@@ -98,6 +130,9 @@ pub fn pod_reference(name: &PodName, uid: Option<&PodUid>, field_path: &str) -> 
     involved
 }
 
+/// Names and values of annotations.
+pub type EventAnnotations = Vec<(&'static str, String)>;
+
 /// One event, or several equal ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
@@ -111,6 +146,8 @@ pub struct Event {
     pub reason: Box<str>,
     /// `message`.
     pub message: Box<str>,
+    /// `metadata.annotations`.
+    pub annotations: EventAnnotations,
     /// When it first occurred.
     pub first: Timestamp,
     /// When it last occurred.
@@ -175,28 +212,22 @@ impl Recorder {
         reason: &str,
         message: &str,
     ) {
-        let field_path = container.map(|name| {
-            let mut init = pod.spec.init_containers.iter();
-            let mut ephemeral = pod.spec.ephemeral_containers.iter();
-            let list = if init.any(|init| *init.name == *name) {
-                "initContainers"
-            } else if ephemeral.any(|one| *one.container.name == *name) {
-                "ephemeralContainers"
-            } else {
-                "containers"
-            };
-            format!("spec.{list}{{{name}}}")
-        });
-        let subject = Subject::Pod {
-            name: pod.name.clone(),
-            uid: Some(pod.uid.clone()),
-            field_path: field_path.unwrap_or_default().into(),
-        };
-        self.record(subject, kind, reason, message);
+        self.record(Subject::of(pod, container), kind, reason, message);
     }
 
     /// An event about anything.
     pub fn record(&self, subject: Subject, kind: EventType, reason: &str, message: &str) {
+        self.record_annotated(subject, kind, (reason, message), Vec::new());
+    }
+
+    /// [`Self::record`] with annotations, for programs. They are those of the first of equal events.
+    pub fn record_annotated(
+        &self,
+        subject: Subject,
+        kind: EventType,
+        (reason, message): (&str, &str),
+        annotations: EventAnnotations,
+    ) {
         let now = self.clock.now();
         info!(
             object = %subject,
@@ -224,6 +255,7 @@ impl Recorder {
                 kind,
                 reason: reason.into(),
                 message: message.into(),
+                annotations,
                 first: now,
                 last: now,
                 count: 1,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rubelet_api::wire::seconds;
-use rubelet_node_state::events::{Event, Subject, pod_reference};
+use rubelet_node_state::events::{Event, Subject, annotations, pod_reference};
 use rubelet_server::Object;
 use serde_json::{Value, json};
 
@@ -30,12 +30,16 @@ fn render(event: &Event, namespace: &str, node_name: &str) -> Value {
         }),
         Subject::Node(name) => json!({ "apiVersion": "v1", "kind": "Node", "name": **name }),
     };
+    let mut metadata = json!({
+        "name": *event.name,
+        "namespace": namespace,
+        "creationTimestamp": seconds(event.first),
+    });
+    if let Some(annotations) = annotations(event) {
+        metadata["annotations"] = annotations;
+    }
     json!({
-        "metadata": {
-            "name": *event.name,
-            "namespace": namespace,
-            "creationTimestamp": seconds(event.first),
-        },
+        "metadata": metadata,
         "involvedObject": involved,
         "reason": *event.reason,
         "message": *event.message,

@@ -1,7 +1,7 @@
 //! Events as core/v1 Events.
 
 use rubelet_api::wire::seconds;
-use rubelet_node_state::events::{Subject, pod_reference};
+use rubelet_node_state::events::{Subject, annotations, pod_reference};
 use serde_json::{Value, json};
 
 use super::state::OutgoingEvent;
@@ -37,10 +37,15 @@ pub(super) fn object(outgoing: &OutgoingEvent, node_name: &str) -> Value {
         }
         Subject::Node(name) => node(name),
     };
+    let mut metadata =
+        json!({ "name": name(&outgoing.name), "namespace": event.subject.namespace() });
+    if let Some(annotations) = annotations(event) {
+        metadata["annotations"] = annotations;
+    }
     json!({
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": { "name": name(&outgoing.name), "namespace": event.subject.namespace() },
+        "metadata": metadata,
         "involvedObject": involved,
         "reason": *event.reason,
         "message": message,

@@ -6,7 +6,10 @@ use rubelet_api::pod::Pod;
 use rubelet_base::PodUid;
 use rubelet_cri::v1;
 use rubelet_node_plan::eviction::{EVICTED, PodEviction};
-use rubelet_node_state::{events::EventType, pod_board::PodEntry};
+use rubelet_node_state::{
+    events::{EventType, Subject},
+    pod_board::PodEntry,
+};
 use rubelet_pod_plan::{Eviction, ExternalCondition, cri_config::labels::POD_UID};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, info, warn};
@@ -56,9 +59,12 @@ impl EvictionTask {
         let PodEviction { message, grace, .. } = eviction;
         info!(pod = %pod.name, uid = %pod.uid, %message, "Evicting pod");
         let context = &self.context;
-        context
-            .recorder
-            .pod(pod, None, EventType::Warning, EVICTED, message);
+        context.recorder.record_annotated(
+            Subject::of(pod, None),
+            EventType::Warning,
+            (EVICTED, message),
+            eviction.annotations.clone(),
+        );
         let disruption = ExternalCondition::terminated_by_kubelet(message, context.clock.now());
         let eviction = Eviction {
             reason: EVICTED.into(),

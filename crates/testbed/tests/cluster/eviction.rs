@@ -87,6 +87,10 @@ fn the_pod_that_takes_all_memory_is_evicted_and_only_that_one() {
         text.contains("Evicted") && text.contains("EvictionThresholdMet")
     });
     assert!(events.contains("Attempting to reclaim memory"), "{events}");
+    let starved =
+        "jsonpath={.items[?(@.reason==\"Evicted\")].metadata.annotations.starved_resource}";
+    let starved = joined.kubectl.stdout(&["get", "events", "-o", starved]);
+    assert_eq!(starved, "memory");
 
     // What it took is free again, and the condition ends after the transition period.
     joined.wait_object(("nodes", "", "worker"), "is relieved", |node| {
