@@ -33,6 +33,7 @@
 //! assert_eq!(pod.name.to_string(), "default/web-node-1");
 //! ```
 
+pub mod aggregation;
 pub mod annotations;
 pub mod container;
 pub mod downward;

@@ -16,26 +16,18 @@ pub(crate) struct Gap {
     pub(crate) fields: &'static [&'static str],
     /// The feature gates whose defaults cause it.
     pub(crate) gates: &'static [&'static str],
-    /// Whether a configuration disables it, so that nothing is missing.
-    pub(crate) off: fn(&KubeletConfiguration) -> bool,
 }
 
 const fn gap(
     what: &'static str,
     fields: &'static [&'static str],
     gates: &'static [&'static str],
-    off: fn(&KubeletConfiguration) -> bool,
 ) -> Gap {
     Gap {
         what,
         fields,
         gates,
-        off,
     }
-}
-
-const fn never(_: &KubeletConfiguration) -> bool {
-    false
 }
 
 /// All behaviours of the defaults that are missing.
@@ -44,7 +36,6 @@ pub(crate) const GAPS: &[Gap] = &[
         "/debug, /checkpoint, /statusz and /flagz",
         &["enableProfilingHandler", "enableDebugFlagsHandler"],
         &["ComponentFlagz", "ComponentStatusz", "ContainerCheckpoint"],
-        never,
     ),
     gap(
         "in-place resize of pods",
@@ -54,7 +45,6 @@ pub(crate) const GAPS: &[Gap] = &[
             "InPlacePodVerticalScalingInitContainers",
             "InPlacePodLevelResourcesVerticalScaling",
         ],
-        never,
     ),
     gap(
         "device plugins, dynamic resource allocation and the pod resources API",
@@ -68,7 +58,6 @@ pub(crate) const GAPS: &[Gap] = &[
             "ResourceHealthStatus",
             "ResourceHealthStatusMessage",
         ],
-        never,
     ),
     gap(
         "volumes of CSI and FlexVolume drivers",
@@ -77,7 +66,6 @@ pub(crate) const GAPS: &[Gap] = &[
             "MutableCSINodeAllocatableCount",
             "SELinuxMountReadWriteOncePod",
         ],
-        never,
     ),
 ];
 
@@ -111,10 +99,10 @@ pub(crate) fn needs(name: &str) -> Option<&'static str> {
         .map(|(_, needs)| *needs)
 }
 
-/// What a kubelet would do with this configuration and Rubelet does not support yet. A gap closes by
-/// itself with the last of its fields and gates.
-pub(crate) fn open_gaps(config: &KubeletConfiguration) -> Vec<&'static str> {
-    let open = GAPS.iter().filter(|gap| is_open(gap) && !(gap.off)(config));
+/// What a kubelet would do and Rubelet does not support yet. A gap closes by itself with the last of
+/// its fields and gates.
+pub(crate) fn open_gaps() -> Vec<&'static str> {
+    let open = GAPS.iter().filter(|gap| is_open(gap));
     open.map(|gap| gap.what).collect()
 }
 

@@ -116,7 +116,7 @@ pub fn resolve(sources: Sources<'_>) -> Result<Resolved, ConfigError> {
         warnings.extend(legacy_defaults_warning(&to_json(&config), &origins));
     }
     Ok(Resolved {
-        gaps: open_gaps(&config),
+        gaps: open_gaps(),
         config,
         rubelet,
         gates,

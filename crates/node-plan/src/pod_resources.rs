@@ -8,9 +8,10 @@
 use std::collections::BTreeMap;
 
 use rubelet_api::{
+    aggregation::aggregate,
     container::Container,
     pod::{Pod, PodSpec},
-    resources::{Bytes, MilliCpu, ResourceAmounts, Resources, aggregate},
+    resources::{Bytes, MilliCpu, ResourceAmounts, Resources},
 };
 
 /// Totals of one pod.

@@ -8,6 +8,7 @@ pub(crate) mod exit;
 pub(crate) mod filters;
 mod image_volumes;
 pub(crate) mod orphan;
+pub(crate) mod record_exit;
 pub(crate) mod remove;
 pub(crate) mod scope;
 pub(crate) mod start;

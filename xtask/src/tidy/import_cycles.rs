@@ -13,23 +13,11 @@ use super::used_paths::{UsedPath, UsedPaths};
 const MOVE_IT: &str = "move what both need to one of them, or to a file that all of them use";
 
 /// Imports that stay although they close a circle: the file, the one that it imports, and why.
-const KEPT: [(&str, &str, &str); 3] = [
-    (
-        "crates/runtime/src/sandbox.rs",
-        "crates/runtime/src/container.rs",
-        "a sandbox knows its containers, and each of them its sandbox",
-    ),
-    (
-        "crates/runtime/src/container/exit.rs",
-        "crates/runtime/src/engine.rs",
-        "the engine publishes the exits of its containers",
-    ),
-    (
-        "crates/api/src/resources.rs",
-        "crates/api/src/container.rs",
-        "a container has resources, and those of a pod follow from its containers",
-    ),
-];
+const KEPT: [(&str, &str, &str); 1] = [(
+    "crates/runtime/src/sandbox.rs",
+    "crates/runtime/src/container.rs",
+    "a sandbox knows its containers, and each of them its sandbox",
+)];
 
 /// Maximum number of imports that are followed from a path to the file that defines what it names.
 const MOST_IMPORTS: usize = 16;

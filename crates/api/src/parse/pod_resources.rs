@@ -9,8 +9,9 @@ use k8s_openapi::{api::core::v1 as k8s, apimachinery::pkg::api::resource::Quanti
 
 use super::{Errors, Path, requirements};
 use crate::{
+    aggregation::aggregate,
     container::Container,
-    resources::{Bytes, ResourceAmounts, Resources, aggregate},
+    resources::{Bytes, ResourceAmounts, Resources},
 };
 
 const KNOWN: [&str; 3] = ["cpu", "memory", "hugepages-SIZE"];

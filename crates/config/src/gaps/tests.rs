@@ -1,6 +1,6 @@
 //! Nothing that the kubelet does by default is missing without a warning.
 
-use super::{GAPS, IDLE, open_gaps};
+use super::{GAPS, IDLE};
 use crate::field::each_leaf;
 use crate::fields::KubeletConfiguration;
 use crate::flags::{Role, all_flags};
@@ -83,20 +83,4 @@ fn gaps_name_fields_and_gates_that_exist() {
     for name in gaps.chain(IDLE.iter().map(|(name, _)| name)) {
         assert!(exists(name), "{name}");
     }
-}
-
-#[test]
-fn disabled_behaviours_are_not_reported_as_missing() {
-    let default = KubeletConfiguration::default();
-    let disabled = KubeletConfiguration {
-        enforce_node_allocatable: vec!["none".to_owned()],
-        local_storage_capacity_isolation: false,
-        ..default.clone()
-    };
-    let (before, after) = (open_gaps(&default), open_gaps(&disabled));
-    let gone = before.iter().filter(|what| !after.contains(what));
-    let expected = GAPS
-        .iter()
-        .filter(|gap| before.contains(&gap.what) && !(gap.off)(&default) && (gap.off)(&disabled));
-    assert!(gone.eq(expected.map(|gap| &gap.what)));
 }

@@ -96,7 +96,7 @@ fn missing(page: &mut String) {
          so do `rubelet config validate` and `rubelet status`.\n\n\
          | Not supported yet | Fields | Feature gates |\n|---|---|---|\n",
     );
-    let open = open_gaps(&KubeletConfiguration::default());
+    let open = open_gaps();
     let names = |names: &[&str]| {
         let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         names.join(", ")

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rubelet_runtime_plan::record::ExitRecord;
 use rubelet_shim::exit_record;
 
-use super::{Container, exit};
+use super::{Container, record_exit};
 use crate::{clock, engine::Engine, error::Result};
 
 /// The exit message of a container that was killed because its shim exited.
@@ -27,10 +27,10 @@ pub(crate) async fn kill_orphan(engine: &Arc<Engine>, container: &Arc<Container>
         .blocking(move || Ok(exit_record::read(&bundle).ok().flatten()))
         .await?;
     match seen {
-        Some(exit) => exit::on_exit(engine, container, &exit),
+        Some(exit) => record_exit::on_exit(engine, container, &exit),
         None => {
             let exit = ExitRecord::unknown(clock::now_ns(), MESSAGE);
-            exit::record_exit(engine, container, exit);
+            record_exit::record_exit(engine, container, exit);
         }
     }
     cleared

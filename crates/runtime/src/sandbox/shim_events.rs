@@ -8,7 +8,7 @@ use rubelet_shim::protocol::Event;
 
 use super::{Sandbox, shim_exit};
 use crate::{
-    container::exit,
+    container::record_exit,
     engine::Engine,
     shim_client::{ShimEvent, ShimEventHandler},
 };
@@ -39,7 +39,7 @@ pub(crate) fn handler(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> ShimEvent
 fn take(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>, event: Event) {
     match event {
         Event::Exited { container, exit } => match sandbox.member(&container) {
-            Some(container) => exit::on_exit(engine, &container, &exit),
+            Some(container) => record_exit::on_exit(engine, &container, &exit),
             // The container was removed meanwhile.
             None => tracing::debug!(container, "An unknown container exited"),
         },

@@ -27,10 +27,8 @@ pub(super) async fn delete(
     let asked = Duration::from_secs(asked).max(SHORTEST);
     let now = view.parts.clock.now();
     let shortened = view.parts.intents.update(&entry.pod.uid, |intents| {
-        let current = intents.grace.map_or(planned, |grace| grace.min(planned));
-        if asked < current {
-            intents.grace = Some(asked);
-            intents.grace_from = Some(now);
+        if asked < planned {
+            intents.shorten_grace(asked, now);
         }
     });
     shortened.await.map_err(|error| not_kept(&error))
