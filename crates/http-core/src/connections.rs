@@ -48,15 +48,19 @@ impl RefusalReason {
     }
 }
 
-/// Counts connections that were not kept. Called from the tasks of connections: must not wait.
+/// Is told of connections that were not kept, and of sessions. Called from the tasks of connections:
+/// must not wait.
 pub trait ConnectionObserver: Send + Sync + 'static {
     /// A connection was closed. `listener` is `readwrite`, `readonly`, `health` or `socket`.
     fn refused(&self, listener: &'static str, reason: RefusalReason);
+    /// A session has ended, and everything that it held is freed.
+    fn session_ended(&self);
 }
 
 /// Counts nothing.
 impl ConnectionObserver for () {
     fn refused(&self, _: &'static str, _: RefusalReason) {}
+    fn session_ended(&self) {}
 }
 
 /// The connections of one listener.
@@ -217,6 +221,7 @@ pub struct SessionPermit {
 impl Drop for SessionPermit {
     fn drop(&mut self) {
         self.connections.state().table.end_session(self.id);
+        self.connections.observer.session_ended();
     }
 }
 

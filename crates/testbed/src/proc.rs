@@ -71,6 +71,12 @@ pub fn pss_bytes(pid: u32) -> Option<u64> {
     in_bytes(&read(pid, "smaps_rollup")?, "Pss:")
 }
 
+/// Resident memory of process `pid` that is not of files (`RssAnon`), in bytes.
+#[must_use]
+pub fn anonymous_bytes(pid: u32) -> Option<u64> {
+    in_bytes(&read(pid, "status")?, "RssAnon:")
+}
+
 /// Private memory of process `pid`, in bytes.
 #[must_use]
 pub fn private_bytes(pid: u32) -> Option<u64> {

@@ -306,8 +306,11 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
     CrateRule::effects(DEV, "sim", &["base", "cri"]),
     // A model that reuses the product's rules finds none of its bugs.
     CrateRule::effects(DEV, "sim-api", &["base", "tls"]).tests_with(&["server"]),
-    CrateRule::effects(DEV, "testbed", &["needs", "cri", "cri-grpc", "sim-api"])
-        .tests_with(&["base", "host"]),
+    CrateRule::effects(DEV, "testbed", &["needs", "cri", "cri-grpc", "sim-api"]).tests_with(&[
+        "base",
+        "host",
+        "streaming",
+    ]),
     CrateRule::effects(DEV, "chaos-cri", &["base", "yaml", "cri"]).tests_with(&["cri-grpc", "sim"]),
     CrateRule::effects(
         DEV,

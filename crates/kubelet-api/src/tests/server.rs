@@ -86,6 +86,8 @@ impl ConnectionObserver for Notes {
     fn refused(&self, listener: &'static str, reason: RefusalReason) {
         self.note(format!("refused {listener} {}", reason.as_str()));
     }
+
+    fn session_ended(&self) {}
 }
 
 impl RequestObserver for Notes {

@@ -25,7 +25,7 @@ use rubelet_kube::{
 use rubelet_kubelet_api::{
     Access, ClientCa, EndpointOptions, SecureParts, TlsSettings, bind_port, serve_secure,
 };
-use rubelet_node_state::{clock::Clock, metrics::NodeMetrics};
+use rubelet_node_state::clock::Clock;
 use rubelet_server::NodeView;
 use tokio::{net::TcpListener, sync::watch};
 use tracing::{info, warn};
@@ -38,7 +38,7 @@ pub(super) struct KubeletPort {
     tls: TlsSettings,
     client_ca: Option<Arc<ClientCa>>,
     view: Arc<dyn NodeView>,
-    metrics: Arc<NodeMetrics>,
+    observer: Arc<CountRequests>,
     audit: Option<Arc<AuditLog>>,
     node_name: Arc<str>,
     stopped: watch::Receiver<bool>,
@@ -89,7 +89,7 @@ impl OpenPort {
     pub(super) fn with_view(
         self,
         view: Arc<dyn NodeView>,
-        metrics: Arc<NodeMetrics>,
+        observer: Arc<CountRequests>,
         audit: Option<Arc<AuditLog>>,
         node: &Node,
         stopped: watch::Receiver<bool>,
@@ -99,7 +99,7 @@ impl OpenPort {
             tls: self.tls,
             client_ca: self.client_ca,
             view,
-            metrics,
+            observer,
             audit,
             node_name: Arc::clone(&node.name),
             stopped,
@@ -196,7 +196,8 @@ impl KubeletPort {
 
     /// Counts renewals of the port's certificate.
     fn hooks(&self) -> CertificateHooks {
-        let (failed, rotated) = (Arc::clone(&self.metrics), Arc::clone(&self.metrics));
+        let metrics = self.observer.metrics();
+        let (failed, rotated) = (Arc::clone(metrics), Arc::clone(metrics));
         CertificateHooks {
             failed: Arc::new(move || failed.api.server_renew_errors.inc()),
             rotated: Arc::new(move |lived| rotated.api.server_rotated(lived)),
@@ -229,7 +230,8 @@ impl KubeletPort {
     ) -> impl Future<Output = ()> + Send + use<> {
         let config = &resolved.config;
         let (shown, wall) = (Arc::clone(&certificate), wall(clock));
-        self.metrics
+        self.observer
+            .metrics()
             .api
             .set_server_ttl(move || shown.ttl_seconds(wall()));
         let parts = SecureParts {
@@ -250,7 +252,7 @@ impl KubeletPort {
                 debug_flags_handler: config.enable_debug_flags_handler,
                 split_log_streams: resolved.gates.enabled("PodLogsQuerySplitStreams"),
             },
-            observer: Arc::new(CountRequests::new(self.metrics)),
+            observer: self.observer,
             audit: self.audit,
         };
         if let Ok(address) = self.listener.local_addr() {

@@ -102,12 +102,12 @@ pub(super) async fn spawn(
         embedded.as_ref(),
         &stopped,
     );
-    spawn_watchers(&agent, problems, &mut tasks);
+    spawn_watchers(&agent, problems, &observer, &mut tasks);
     spawn_node_tasks(&resolved, &built.recorder, &node.name, &metrics, &mut tasks);
     agent.run_pods(pod_sources);
     let port = port.map(|port| {
         let view = Arc::clone(&view) as _;
-        port.with_view(view, Arc::clone(&metrics), audit.clone(), &node, stopped)
+        port.with_view(view, Arc::clone(&observer), audit.clone(), &node, stopped)
     });
     let deferred_objects = built.cluster.as_ref().map(|it| Arc::clone(&it.objects));
     let cluster = match built.cluster {
@@ -346,12 +346,20 @@ fn spawn_node_tasks(
 }
 
 /// Reports to systemd, and returns memory after bursts.
-fn spawn_watchers(agent: &Agent, problems: ClusterProblems, tasks: &mut JoinSet<()>) {
+fn spawn_watchers(
+    agent: &Agent,
+    problems: ClusterProblems,
+    observer: &CountRequests,
+    tasks: &mut JoinSet<()>,
+) {
     tasks.spawn(notify::status(
         Arc::clone(&agent.pods),
         agent.runtime_state.clone(),
         problems,
     ));
     tasks.spawn(notify::watchdog(agent.heartbeats.clone()));
-    tasks.spawn(memory::trim_memory(Arc::clone(&agent.pods)));
+    tasks.spawn(memory::trim_memory(
+        Arc::clone(&agent.pods),
+        observer.ended_sessions(),
+    ));
 }

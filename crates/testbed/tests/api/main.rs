@@ -8,8 +8,11 @@
 #[path = "../outside/outside.rs"]
 mod outside;
 
+mod held;
 mod kubectl;
 mod paths;
+mod session_client;
+mod session_leaks;
 mod sessions;
 mod watch;
 
