@@ -159,7 +159,7 @@ section! {
         /// `/rubelet-agent`. Empty: it stays where it is.
         kubelet_cgroups: String = String::new(), "kubeletCgroups", Unset, Works;
         /// Cgroup into which all other processes of the system are moved. Needs `cgroupRoot`.
-        system_cgroups: String = String::new(), "systemCgroups", Unset, NotYet;
+        system_cgroups: String = String::new(), "systemCgroups", Unset, Works;
         /// Cgroup under which the cgroups of pods are created. Empty: the root.
         cgroup_root: String = String::new(), "cgroupRoot", Unset, Works;
         /// Whether pods are placed in cgroups by QoS class.

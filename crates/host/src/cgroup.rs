@@ -13,6 +13,7 @@ mod kill;
 mod oom;
 mod pause;
 mod remove;
+mod root;
 mod stats;
 mod target;
 mod write;
@@ -32,6 +33,7 @@ pub use ensure::EnsureError;
 pub use freeze::FreezeError;
 pub use kill::KillError;
 pub use remove::{CgroupRemoval, RemoveError};
+pub use root::RootProcessesError;
 pub use stats::{
     CgroupStats, CpuStats, HugetlbStats, IoStats, MemoryStats, PidsStats, Pressure, PressureLine,
     PsiStats, StatsError, SwapStats,

@@ -30,6 +30,7 @@ mod shutdown;
 mod signals;
 mod spawn;
 mod stats;
+mod system_cgroup;
 
 use std::{
     path::{Path, PathBuf},

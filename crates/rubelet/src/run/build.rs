@@ -17,6 +17,7 @@ use super::{
     open::Opened,
     parts::{self, ClusterDeps},
     runtime_name, shutdown,
+    system_cgroup::SystemCgroup,
 };
 
 /// The agent, which is running without pods yet, and the parts it uses.
@@ -88,11 +89,16 @@ pub(super) async fn build(
         Arc::clone(&agent_parts.runtime),
         Arc::clone(&agent_parts.images),
     );
+    let system_cgroup =
+        SystemCgroup::create(&resolved.config.system_cgroups, &opened.node.cgroups)?;
     let agent = Agent::start(agent_parts, recorder.clone());
     calls.set_pleg(agent.pleg().clone());
     let mut tasks = JoinSet::new();
     let state = agent.runtime_state.clone();
     tasks.spawn(runtime_name::keep(state, endpoint, name_record));
+    if let Some(cgroup) = system_cgroup {
+        tasks.spawn(cgroup.keep());
+    }
     Ok(Built {
         agent,
         recorder,

@@ -28,13 +28,25 @@ const AGENT: &str = "rubelet run --config /etc/rubelet.yaml --pod-manifest-path 
 /// `podPidsLimit`: more than any pod of these tests needs.
 pub(crate) const POD_PIDS: &str = "1000";
 
+/// `kubeletCgroups`.
+pub(crate) const AGENT_CGROUP: &str = "/rubelet-agent";
+
+/// `systemCgroups`.
+pub(crate) const SYSTEM: &str = "/rubelet-machine";
+
 /// A configuration with this cgroup driver.
 fn configuration(driver: &str) -> String {
     let version = "kubelet.config.k8s.io/v1beta1";
-    format!(
+    let mut text = format!(
         "apiVersion: {version}\nkind: KubeletConfiguration\ncgroupDriver: {driver}\n\
          podPidsLimit: {POD_PIDS}\n"
-    )
+    );
+    // systemd leaves no process in the root cgroup.
+    if driver == "cgroupfs" {
+        text +=
+            &format!("cgroupRoot: /\nsystemCgroups: {SYSTEM}\nkubeletCgroups: {AGENT_CGROUP}\n");
+    }
+    text
 }
 
 /// The guest's image: the agent, and the images of containers.

@@ -6,7 +6,7 @@ use rubelet_testbed::status::{ended, has_ended, restarts, runs};
 use rubelet_testbed::vm::Image;
 use serde_json::{Value, json};
 
-use crate::node::{Node, POD_PIDS};
+use crate::node::{AGENT_CGROUP, Node, POD_PIDS, SYSTEM};
 
 /// Prints which devices a process may use, as root with CAP_MKNOD.
 const DEVICES: &str = "mknod /null c 1 3 && echo x > /null && echo null-works; \
@@ -80,6 +80,13 @@ fn pods_have_limits_and_no_access_to_devices() -> Result<()> {
         "{log}"
     );
     assert!(!log.contains("wrote-console-0"), "{log}");
+
+    let agent = node.run("cat /proc/$(cat /run/agent.pid)/cgroup")?;
+    assert_eq!(agent.trim(), format!("0::{AGENT_CGROUP}"));
+    // What ran in no cgroup when the agent started: the guest's timer. Not the first process.
+    let others = node.run(&format!("cat /sys/fs/cgroup{SYSTEM}/cgroup.procs"))?;
+    assert!(!others.trim().is_empty());
+    assert_eq!(node.run("cat /proc/1/cgroup")?.trim(), "0::/");
 
     // Including the anti-spoofing rules: this is a common kernel.
     let findings = node.run("rubelet doctor --config /etc/rubelet.yaml || true")?;
