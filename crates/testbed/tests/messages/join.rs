@@ -64,7 +64,7 @@ fn agents_that_cannot_join() {
         "The certificate is of another node",
         &kubeconfig(&certificate(&cluster, &User::node("other"))),
         false,
-        "worker",
+        "forbidden",
     );
     row(
         "The bootstrap token is wrong or has expired",
@@ -98,16 +98,17 @@ fn builder(
     builder
 }
 
-/// What `rubelet status` says of the node once that contains a text.
+/// What `rubelet status` says of the node once that line contains a text.
 fn status(agent: &Agent, part: &str) -> String {
     let mut last = String::new();
     let seen = agent.wait_for("the node says what it waits for", TIMEOUT, |agent| {
         last = agent.cli(&["status"])?.stdout;
-        Ok(last.contains(part).then(|| last.clone()))
+        let mut lines = last.lines();
+        let line = lines.find(|line| line.starts_with("node:") && line.contains(part));
+        Ok(line.map(str::to_owned))
     });
-    let text = seen.unwrap_or_else(|error| panic!("{error:#}: {last}"));
-    let line = text.lines().find(|line| line.starts_with("node:"));
-    let words = line.unwrap_or(&text).split(' ');
+    let line = seen.unwrap_or_else(|error| panic!("{error:#}: {last}"));
+    let words = line.split(' ');
     // The name of a request is made from a new key.
     let words = words.map(|word| match word.strip_prefix("node-csr-") {
         Some(rest) if rest.ends_with(':') => "node-csr-KEY:",
