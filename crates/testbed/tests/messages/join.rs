@@ -1,5 +1,7 @@
 //! Agents that can't join their cluster.
 
+use std::net::ToSocketAddrs as _;
+
 use rubelet_testbed::agent::AgentBuilder;
 use rubelet_testbed::node::TIMEOUT;
 use rubelet_testbed::{Agent, Cluster, TestRuntime};
@@ -11,6 +13,8 @@ use crate::snapshot::Snapshot;
 
 /// The name of the node.
 const NODE: &str = "worker";
+/// A name that no host has (RFC 6761).
+const UNKNOWN_NAME: &str = "no-such-host.invalid";
 
 #[test]
 fn agents_that_cannot_join() {
@@ -32,7 +36,8 @@ fn agents_that_cannot_join() {
     let mut away = of_node.clone();
     away["clusters"][0]["cluster"]["server"] = json!("https://127.0.0.1:1");
     let mut unknown_name = of_node.clone();
-    unknown_name["clusters"][0]["cluster"]["server"] = json!("https://no-such-host.invalid:6443");
+    unknown_name["clusters"][0]["cluster"]["server"] =
+        json!(format!("https://{UNKNOWN_NAME}:6443"));
     let of_other = other.api().kubeconfig(&Credentials::None);
     let of_other: Value = serde_json::from_str(&of_other).unwrap();
     let mut other_ca = of_node.clone();
@@ -41,6 +46,9 @@ fn agents_that_cannot_join() {
 
     let mut said = Snapshot::default();
     said.replace(server.as_str().unwrap_or_default(), "SERVER");
+    // The words of this machine's resolver: without a name server they are others.
+    let unresolved = (UNKNOWN_NAME, 6443).to_socket_addrs().unwrap_err();
+    said.replace(unresolved.to_string(), "REASON");
     let mut row = |problem: &str, config: &Value, bootstrap: bool, part: &str| {
         let builder = builder(&cluster, &runtime, config, bootstrap);
         let mut agent = builder.start().unwrap();
@@ -52,7 +60,7 @@ fn agents_that_cannot_join() {
         "The name of the API server is unknown",
         &unknown_name,
         false,
-        "no-such-host",
+        UNKNOWN_NAME,
     );
     row(
         "The API server has a certificate of another CA",
