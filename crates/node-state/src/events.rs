@@ -102,14 +102,11 @@ impl fmt::Display for Subject {
     }
 }
 
-/// `metadata.annotations`; `None` if there are none.
-#[must_use]
-pub fn annotations(event: &Event) -> Option<Value> {
-    let entries = event.annotations.iter();
-    let entries: serde_json::Map<String, Value> = entries
-        .map(|(name, value)| ((*name).to_owned(), value.as_str().into()))
-        .collect();
-    (!entries.is_empty()).then(|| entries.into())
+/// Adds the annotations of an event to its `metadata`, if there are any.
+pub fn annotate(metadata: &mut Value, event: &Event) {
+    for (name, value) in &event.annotations {
+        metadata["annotations"][*name] = value.as_str().into();
+    }
 }
 
 /// `involvedObject` of an event about a pod.

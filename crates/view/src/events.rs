@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rubelet_api::wire::seconds;
-use rubelet_node_state::events::{Event, Subject, annotations, pod_reference};
+use rubelet_node_state::events::{Event, Subject, annotate, pod_reference};
 use rubelet_server::Object;
 use serde_json::{Value, json};
 
@@ -35,9 +35,7 @@ fn render(event: &Event, namespace: &str, node_name: &str) -> Value {
         "namespace": namespace,
         "creationTimestamp": seconds(event.first),
     });
-    if let Some(annotations) = annotations(event) {
-        metadata["annotations"] = annotations;
-    }
+    annotate(&mut metadata, event);
     json!({
         "metadata": metadata,
         "involvedObject": involved,

@@ -1,7 +1,7 @@
 //! Events as core/v1 Events.
 
 use rubelet_api::wire::seconds;
-use rubelet_node_state::events::{Subject, annotations, pod_reference};
+use rubelet_node_state::events::{Subject, annotate, pod_reference};
 use serde_json::{Value, json};
 
 use super::state::OutgoingEvent;
@@ -39,9 +39,7 @@ pub(super) fn object(outgoing: &OutgoingEvent, node_name: &str) -> Value {
     };
     let mut metadata =
         json!({ "name": name(&outgoing.name), "namespace": event.subject.namespace() });
-    if let Some(annotations) = annotations(event) {
-        metadata["annotations"] = annotations;
-    }
+    annotate(&mut metadata, event);
     json!({
         "apiVersion": "v1",
         "kind": "Event",

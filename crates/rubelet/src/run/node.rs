@@ -73,15 +73,29 @@ pub(super) fn set_oom_score(score: i32) {
     }
 }
 
+/// The cgroup that a field names; `None` if it is empty.
+///
+/// # Errors
+/// The name is not one of a cgroup.
+pub(super) fn configured_cgroup(
+    field: &'static str,
+    name: &str,
+) -> anyhow::Result<Option<CgroupPath>> {
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let path = CgroupPath::parse(name.trim_end_matches('/')).context(field)?;
+    Ok(Some(path))
+}
+
 /// `kubeletCgroups`: moves the agent into that cgroup, which is created if it does not exist.
 ///
 /// # Errors
 /// The name is not one of a cgroup, or the kernel refuses.
 pub(super) fn join_cgroup(name: &str, cgroups: &CgroupFs) -> anyhow::Result<()> {
-    if name.is_empty() {
+    let Some(path) = configured_cgroup("kubeletCgroups", name)? else {
         return Ok(());
-    }
-    let path = CgroupPath::parse(name.trim_end_matches('/')).context("kubeletCgroups")?;
+    };
     let joined = || -> anyhow::Result<()> {
         let target = cgroups.create(&path)?;
         target.add(i32::try_from(std::process::id())?)?;

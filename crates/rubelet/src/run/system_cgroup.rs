@@ -11,6 +11,8 @@ use rubelet_host::{CgroupFs, cgroup::CgroupTarget};
 use tokio::{task::spawn_blocking, time::sleep};
 use tracing::{debug, warn};
 
+use super::node::configured_cgroup;
+
 /// Time between two looks for new processes.
 const PERIOD: Duration = Duration::from_secs(60);
 /// How often the processes are listed in one look: those that are listed may fork.
@@ -29,10 +31,9 @@ impl SystemCgroup {
     /// # Errors
     /// The name is not one of a cgroup, or the kernel refuses.
     pub(super) fn create(name: &str, cgroups: &CgroupFs) -> anyhow::Result<Option<Self>> {
-        if name.is_empty() {
+        let Some(path) = configured_cgroup("systemCgroups", name)? else {
             return Ok(None);
-        }
-        let path = CgroupPath::parse(name.trim_end_matches('/')).context("systemCgroups")?;
+        };
         let target = cgroups
             .create(&path)
             .with_context(|| format!("systemCgroups: cannot create the cgroup {path}"))?;
