@@ -1,19 +1,27 @@
 //! Pipes, sockets and terminals as streams.
 
 use std::{
+    collections::VecDeque,
     io,
+    mem::MaybeUninit,
     os::fd::{AsFd as _, OwnedFd},
 };
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use rustix::{fs::OFlags, io::Errno};
-use tokio::{io::unix::AsyncFd, sync::watch};
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    sync::watch,
+};
 
 use crate::{Sink, Source};
 
 /// Bytes of one read: what one frame carries.
 const READ: usize = crate::spdy::frame::LONGEST_DATA;
+
+/// Reads whose memory is used again: those on their way to a client, and the next.
+const REUSED: usize = 8;
 
 /// Reads from a pipe, socket or terminal.
 pub struct FdSource {
@@ -22,10 +30,14 @@ pub struct FdSource {
     buffer: ReadBuffer,
 }
 
-/// The memory of the last full read. Much output reuses it, as the allocator would return it to the
-/// kernel and request it again for each read.
+/// Memory for reads.
 #[derive(Default)]
-struct ReadBuffer(Bytes);
+struct ReadBuffer {
+    /// That of the last full reads, the oldest first. Much output uses it again: else the allocator would return it to
+    /// the kernel and request it again for each read. More than one, as the bytes of the last ones may still be on
+    /// their way to the client.
+    recent: VecDeque<Bytes>,
+}
 
 impl FdSource {
     /// Makes the descriptor non-blocking. When `ended` becomes true, or its sender is gone, the
@@ -36,7 +48,7 @@ impl FdSource {
     /// The descriptor does not support polling, such as a regular file.
     pub fn new(fd: OwnedFd, ended: Option<watch::Receiver<bool>>) -> io::Result<Self> {
         Ok(Self {
-            fd: register(fd)?,
+            fd: register(fd, Interest::READABLE)?,
             ended,
             buffer: ReadBuffer::default(),
         })
@@ -45,26 +57,63 @@ impl FdSource {
 
 impl ReadBuffer {
     fn read(&mut self, fd: &OwnedFd) -> io::Result<Option<Bytes>> {
-        let mut last = std::mem::take(&mut self.0);
-        let mut buffer = Vec::new();
-        if last.is_unique() {
-            last.clear();
-            buffer = last.into();
-        }
-        buffer.reserve_exact(READ);
-        match rustix::io::read(fd, rustix::buffer::spare_capacity(&mut buffer)) {
-            // The other side of a terminal is closed.
-            Ok(0) | Err(Errno::IO) => Ok(None),
+        let read = match self.recent.is_empty() {
+            true => read_some(fd),
+            false => read_much(fd, self.reused()),
+        };
+        match read {
             // Most reads of an interactive session are a few bytes.
-            Ok(read) if read < READ / 2 => Ok(Some(Bytes::copy_from_slice(&buffer))),
-            Ok(_) => {
-                let bytes = Bytes::from(buffer);
-                self.0 = bytes.clone();
+            Ok(bytes) if bytes.len() < READ / 2 => {
+                self.recent.clear();
+                Ok((!bytes.is_empty()).then_some(bytes))
+            }
+            Ok(bytes) => {
+                if self.recent.len() == REUSED {
+                    self.recent.pop_front();
+                }
+                self.recent.push_back(bytes.clone());
                 Ok(Some(bytes))
             }
-            Err(error) => Err(error.into()),
+            Err(error) => {
+                self.recent.clear();
+                match error {
+                    // The other side of a terminal is closed.
+                    Errno::IO => Ok(None),
+                    error => Err(error.into()),
+                }
+            }
         }
     }
+
+    /// Memory that nothing uses any more, or new memory.
+    fn reused(&mut self) -> Vec<u8> {
+        let is_free = self.recent.front().is_some_and(Bytes::is_unique);
+        let free = if is_free {
+            self.recent.pop_front()
+        } else {
+            None
+        };
+        let mut buffer = Vec::from(free.unwrap_or_default());
+        buffer.clear();
+        buffer.reserve_exact(READ);
+        buffer
+    }
+}
+
+/// Without any memory but that of the bytes.
+fn read_some(fd: &OwnedFd) -> Result<Bytes, Errno> {
+    let mut buffer = [MaybeUninit::<u8>::uninit(); READ];
+    let (bytes, _) = rustix::io::read(fd, &mut buffer)?;
+    Ok(Bytes::copy_from_slice(bytes))
+}
+
+/// Without a copy, unless there are few bytes.
+fn read_much(fd: &OwnedFd, mut buffer: Vec<u8>) -> Result<Bytes, Errno> {
+    let read = rustix::io::read(fd, rustix::buffer::spare_capacity(&mut buffer))?;
+    Ok(match read < READ / 2 {
+        true => Bytes::copy_from_slice(&buffer),
+        false => buffer.into(),
+    })
 }
 
 #[async_trait]
@@ -123,7 +172,7 @@ impl FdSink {
             FdKind::Pipe
         };
         Ok(Self {
-            fd: Some(register(fd)?),
+            fd: Some(register(fd, Interest::WRITABLE)?),
             kind,
         })
     }
@@ -162,14 +211,15 @@ impl Sink for FdSink {
     }
 }
 
+/// A socket has one registration for each direction: with both interests, each packet would wake both.
 #[expect(
     deprecated,
     reason = "its replacement is unsafe for what types might do; an OwnedFd keeps its promise"
 )]
-fn register(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+fn register(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
     let flags = rustix::fs::fcntl_getfl(fd.as_fd())?;
     rustix::fs::fcntl_setfl(fd.as_fd(), flags | OFlags::NONBLOCK)?;
-    AsyncFd::new(fd)
+    AsyncFd::with_interest(fd, interest)
 }
 
 #[cfg(test)]

@@ -9,13 +9,13 @@ use std::{
 };
 
 use async_trait::async_trait;
-use bytes::{Buf as _, Bytes};
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf, ReadHalf, WriteHalf, split};
 
 use crate::{Duplex, Sink, Source};
 
-/// Bytes of one read: a TLS record.
-const READ: usize = 16 << 10;
+/// Bytes of one read. TLS returns a record of at most 16 KiB; another runtime's connection has none.
+const READ: usize = 64 << 10;
 
 /// The two directions of a connection.
 pub(crate) fn duplex<I>(io: I) -> Duplex
@@ -58,19 +58,20 @@ impl<I: AsyncWrite + Send> Sink for IoSink<I> {
         writer.flush().await
     }
 
-    async fn write_both(&mut self, mut head: Bytes, mut body: Bytes) -> io::Result<()> {
+    async fn write_pieces(&mut self, pieces: &[Bytes]) -> io::Result<()> {
         let writer = self.0.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        while !head.is_empty() {
-            let slices = [IoSlice::new(&head), IoSlice::new(&body)];
-            let written = writer.write_vectored(&slices).await?;
+        let mut slices: Vec<_> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
+        let mut left = slices.as_mut_slice();
+        // Drops empty ones at the beginning: nothing would be written of them.
+        IoSlice::advance_slices(&mut left, 0);
+        while !left.is_empty() {
+            let written = writer.write_vectored(left).await?;
             if written == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
-            let of_head = written.min(head.len());
-            head.advance(of_head);
-            body.advance(written - of_head);
+            IoSlice::advance_slices(&mut left, written);
         }
-        self.write(body).await
+        writer.flush().await
     }
 
     async fn close(&mut self) -> io::Result<()> {

@@ -27,12 +27,12 @@ pub trait Sink: Send {
     /// The other end has stopped reading (`BrokenPipe`), or the connection is gone.
     async fn write(&mut self, bytes: Bytes) -> io::Result<()>;
 
-    /// Writes a head and a body, without a copy where the other end permits that.
+    /// Writes pieces in their order, at once and without a copy where the other end permits that.
     ///
     /// # Errors
     /// As [`write`](Self::write).
-    async fn write_both(&mut self, head: Bytes, body: Bytes) -> io::Result<()> {
-        self.write([head, body].concat().into()).await
+    async fn write_pieces(&mut self, pieces: &[Bytes]) -> io::Result<()> {
+        self.write(pieces.concat().into()).await
     }
 
     /// Signals that no more bytes follow. Written bytes arrive first. Later calls do nothing.

@@ -13,7 +13,7 @@ use super::{
     frame::{Control, Head, ResetStatus, control},
     handle::{Handle, Inner, Role},
     header_block::{Headers, Inflater},
-    outgoing::{ControlFrame, ControlQueue, DataFrame, write_frames},
+    outgoing::{ControlFrame, ControlQueue, DataFrame, QUEUED, write_frames},
     reader::{FrameReader, cut_off, invalid},
     stream::Stream,
 };
@@ -56,7 +56,7 @@ impl Connection {
             used: Mutex::new(Instant::now()),
             ended: watch::channel(false).0,
         });
-        let (data, outgoing) = mpsc::channel(1);
+        let (data, outgoing) = mpsc::channel(QUEUED);
         let (arrived, incoming) = mpsc::channel(limits.streams);
         let handle = Arc::new(Handle {
             inner: Arc::clone(&inner),

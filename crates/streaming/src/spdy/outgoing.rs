@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
 use super::{
-    frame::{self, ResetStatus},
+    frame::{self, HEAD, ResetStatus},
     header_block::{Deflater, Headers},
 };
 use crate::Sink;
@@ -17,6 +17,12 @@ use crate::Sink;
 /// Maximum number of queued control frames. Only a peer that sends requests and does not read
 /// reaches it.
 const MOST_WAITING: usize = 1024;
+
+/// Data frames that wait for the connection, of all streams together.
+pub(super) const QUEUED: usize = 4;
+
+/// No frame is added to a batch of this length: rustls takes 64 KiB at a time.
+const LONGEST_BATCH: usize = 32 << 10;
 
 /// A control frame to write.
 #[derive(Debug)]
@@ -85,20 +91,58 @@ pub(super) async fn write_frames(
             frame = data.recv() => frame,
         };
         match frame {
-            Some(DataFrame::Data { stream, fin, bytes }) => {
+            Some(frame) => {
+                let batch = Batch::of(frame, &mut data);
                 // A stream's reply, or its SYN_STREAM, precedes its data.
                 while let Some(frame) = control.pop() {
                     sink.write(encode(frame, &mut deflater)).await?;
                 }
-                let head = frame::data_head(stream, fin, bytes.len());
-                sink.write_both(head, bytes).await?;
+                sink.write_pieces(&batch.pieces).await?;
                 written();
-            }
-            Some(DataFrame::GoAway(last)) => {
-                sink.write(frame::go_away(last)).await?;
-                return sink.close().await;
+                if batch.is_last {
+                    return sink.close().await;
+                }
             }
             None => return sink.close().await,
+        }
+    }
+}
+
+/// Frames that are written at once: small ones share a system call, a TLS record and a packet.
+#[derive(Default)]
+struct Batch {
+    /// Heads and bodies.
+    pieces: Vec<Bytes>,
+    length: usize,
+    /// GOAWAY is the last frame.
+    is_last: bool,
+}
+
+impl Batch {
+    /// A frame, and those that are queued behind it.
+    fn of(first: DataFrame, queued: &mut mpsc::Receiver<DataFrame>) -> Self {
+        let mut batch = Self::default();
+        batch.add(first);
+        while batch.length < LONGEST_BATCH
+            && !batch.is_last
+            && let Ok(frame) = queued.try_recv()
+        {
+            batch.add(frame);
+        }
+        batch
+    }
+
+    fn add(&mut self, frame: DataFrame) {
+        match frame {
+            DataFrame::Data { stream, fin, bytes } => {
+                self.length += HEAD + bytes.len();
+                self.pieces.push(frame::data_head(stream, fin, bytes.len()));
+                self.pieces.push(bytes);
+            }
+            DataFrame::GoAway(last) => {
+                self.pieces.push(frame::go_away(last));
+                self.is_last = true;
+            }
         }
     }
 }
