@@ -5,6 +5,7 @@
 //! connection, or more where there are more watches than the server allows on one. With HTTP/1.1
 //! each answer has a connection for itself; idle ones are used again.
 
+mod alert;
 mod body;
 mod dial;
 mod http2;

@@ -25,6 +25,7 @@ use tokio_rustls::TlsConnector;
 
 use super::{
     RequestKind, TransportError,
+    alert::AlertReader,
     http2::{Connection, MAX_STREAMS},
     proxy::{HttpProxy, ProxyError},
     tls::{self, RootsError, Tls},
@@ -157,7 +158,7 @@ impl Dialer {
                 source,
             })?;
         let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        handshake(Box::new(stream), http2, purpose).await
+        handshake(Box::new(AlertReader::new(stream)), http2, purpose).await
     }
 
     /// A TCP connection to the server, through the proxy where there is one.

@@ -41,8 +41,14 @@ fn agents_that_cannot_join() {
     let of_other = other.api().kubeconfig(&Credentials::None);
     let of_other: Value = serde_json::from_str(&of_other).unwrap();
     let mut other_ca = of_node.clone();
+    let of_other_node = certificate(&other, &User::node(NODE));
+    let of_other_node: Value =
+        serde_json::from_str(&other.api().kubeconfig(&of_other_node)).unwrap();
     let ca = "certificate-authority-data";
     other_ca["clusters"][0]["cluster"][ca] = of_other["clusters"][0]["cluster"][ca].clone();
+
+    let mut other_client = of_other_node;
+    other_client["clusters"] = of_node["clusters"].clone();
 
     let mut said = Snapshot::default();
     said.replace(server.as_str().unwrap_or_default(), "SERVER");
@@ -67,6 +73,12 @@ fn agents_that_cannot_join() {
         &other_ca,
         false,
         "certificate",
+    );
+    row(
+        "The client certificate is of another CA",
+        &other_client,
+        false,
+        "client certificate",
     );
     row(
         "The certificate is of another node",
