@@ -1,5 +1,6 @@
 //! Pods and their status in the Kubernetes form.
 
+mod resources;
 mod spec;
 mod status;
 
@@ -50,11 +51,7 @@ pub fn pod_json(pod: &Pod, status: Option<&PodStatus>, context: &WireContext<'_>
         metadata["deletionGracePeriodSeconds"] = grace.as_secs().into();
     }
     value["status"] = match status {
-        Some(status) => with_spec(
-            status_json(status, pod.spec.qos, context),
-            &value["spec"],
-            status,
-        ),
+        Some(status) => with_spec(pod, &value["spec"], status, context),
         None => json!({"phase": "Pending", "qosClass": pod.spec.qos.as_str()}),
     };
     value
@@ -64,19 +61,17 @@ pub fn pod_json(pod: &Pod, status: Option<&PodStatus>, context: &WireContext<'_>
 #[must_use]
 pub fn pod_status_json(pod: &Pod, status: &PodStatus, context: &WireContext<'_>) -> Value {
     let written: Value = serde_json::from_str(&pod.json).unwrap_or_default();
-    with_spec(
-        status_json(status, pod.spec.qos, context),
-        &written["spec"],
-        status,
-    )
+    with_spec(pod, &written["spec"], status, context)
 }
 
-fn with_spec(mut json: Value, spec: &Value, status: &PodStatus) -> Value {
+fn with_spec(pod: &Pod, spec: &Value, status: &PodStatus, context: &WireContext<'_>) -> Value {
+    let mut json = status_json(status, pod.spec.qos, context);
     spec::add(&mut json, spec, status);
+    resources::add(&mut json, &pod.spec, status.phase);
     json
 }
 
-/// The status as a v1 PodStatus, without what statuses of containers repeat of the specification.
+/// The status as a v1 PodStatus, without what it repeats of the specification.
 #[must_use]
 pub fn status_json(status: &PodStatus, qos: QosClass, context: &WireContext<'_>) -> Value {
     let host_ips = context.host_ips;

@@ -1,9 +1,11 @@
-//! Resources of a whole pod: defaults, quality of service, mistakes.
+//! Resources of a whole pod: defaults, quality of service, mistakes, status.
 
 use rubelet_api::{
     downward::{self, Allocatable},
-    pod::PodSpec,
+    pod::{Pod, PodSpec},
     resources::QosClass,
+    status::{Phase, PodStatus},
+    wire::{WireContext, pod_status_json},
 };
 use serde_json::{Value, json};
 
@@ -156,4 +158,85 @@ fn containers_that_exceed_their_pod_are_mistakes() {
         let pod = pod(own, &init, main);
         assert_eq!(mistakes(&pod.to_string()), [expected], "{pod}");
     }
+}
+
+/// `allocatedResources` and `resources` of the status of a pod.
+fn shown(pod: &Pod, phase: Phase) -> [Value; 2] {
+    let status = PodStatus {
+        phase,
+        reason: "".into(),
+        message: "".into(),
+        start_time: "2026-01-01T00:00:00Z".parse().expect("a time"),
+        pod_ips: Vec::new(),
+        conditions: Vec::new(),
+        observed_generation: 0,
+        init_containers: Vec::new(),
+        containers: Vec::new(),
+        ephemeral_containers: Vec::new(),
+    };
+    let json = pod_status_json(pod, &status, &WireContext::default());
+    ["allocatedResources", "resources"].map(|field| json[field].clone())
+}
+
+#[test]
+fn the_status_has_what_the_pod_may_use() {
+    let init = json!({"requests": {"cpu": "100m", "memory": "1Gi"}});
+    let main = json!({
+        "requests": {"cpu": "300m", "memory": "64Mi", "ephemeral-storage": "1k"},
+        "limits": {"memory": "128Mi", "hugepages-2Mi": "4Mi"},
+    });
+    let mut pod = parsed(&pod(Value::Null, &init, main).to_string());
+    (pod.spec.overhead.cpu, pod.spec.overhead.memory) = (Some(10), Some(MIB));
+    let requests = json!({
+        "cpu": "310m", "memory": "1025Mi", "ephemeral-storage": "1000", "hugepages-2Mi": "4Mi",
+    });
+    let limits = json!({"memory": "129Mi", "hugepages-2Mi": "4Mi"});
+    assert_eq!(
+        shown(&pod, Phase::Pending),
+        [
+            requests.clone(),
+            json!({"requests": requests, "limits": limits})
+        ]
+    );
+    // One container is not limited, so the pod is not.
+    assert_eq!(
+        shown(&pod, Phase::Running),
+        [
+            requests,
+            json!({"requests": {"cpu": "310m", "memory": "1025Mi"}})
+        ]
+    );
+}
+
+#[test]
+fn the_status_has_the_pods_own_resources_where_it_has_them() {
+    let own = json!({"requests": {"memory": "1Gi"}, "limits": {"cpu": "2"}});
+    let main = json!({"requests": {"cpu": "1m", "memory": "64Mi"}, "limits": {"memory": "64Mi"}});
+    let pod = pod(own, &json!({"limits": {"memory": "32Mi"}}), main);
+    let pod = parsed(&pod.to_string());
+    let requests = json!({"cpu": "1m", "memory": "1Gi"});
+    let resources = json!({"requests": requests, "limits": {"cpu": "2", "memory": "64Mi"}});
+    for phase in [Phase::Pending, Phase::Running, Phase::Succeeded] {
+        assert_eq!(
+            shown(&pod, phase),
+            [requests.clone(), resources.clone()],
+            "{phase:?}"
+        );
+    }
+}
+
+#[test]
+fn the_status_of_a_pod_without_resources_has_none() {
+    let pod = |main| parsed(&pod(Value::Null, &json!({}), main).to_string());
+    let little = pod(json!({"requests": {"cpu": "2m"}}));
+    let requests = json!({"cpu": "2m"});
+    assert_eq!(
+        shown(&little, Phase::Running),
+        [requests, json!({})],
+        "the kernel can't tell it from none"
+    );
+    assert_eq!(
+        shown(&pod(json!({})), Phase::Running),
+        [Value::Null, json!({})]
+    );
 }
