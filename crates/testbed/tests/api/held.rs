@@ -1,6 +1,7 @@
 //! What an agent holds: to see that sessions leave nothing.
 
 use std::fs;
+use std::process::Command;
 
 use rubelet_testbed::http::get_tcp;
 use rubelet_testbed::{Agent, proc, wait};
@@ -30,30 +31,12 @@ pub(crate) struct HeldResources {
 impl HeldResources {
     pub(crate) fn of(agent: &Agent) -> Self {
         let pid = agent.pid().unwrap();
-        let parents: Vec<(u32, u32)> = proc::all_pids()
-            .into_iter()
-            .filter_map(|pid| Some((pid, proc::Stat::of(pid)?.parent)))
-            .collect();
-        let children = |of: u32| {
-            let found = parents.iter().filter(move |(_, parent)| *parent == of);
-            found.map(|(pid, _)| *pid)
-        };
-        let mut below: Vec<u32> = children(pid).collect();
-        let supervisors = below.len();
-        let mut next = 0;
-        while let Some(one) = below.get(next).copied() {
-            below.extend(children(one));
-            next += 1;
-        }
-        let ours = || {
-            [pid]
-                .into_iter()
-                .chain(below[..supervisors].iter().copied())
-        };
+        let (supervisors, others) = processes_below(pid);
+        let ours = || [pid].into_iter().chain(supervisors.iter().copied());
         Self {
             tasks: tasks(agent),
             descriptors: ours().map(descriptors).sum(),
-            processes: below.len(),
+            processes: supervisors.len() + others.len(),
             memory: ours().filter_map(proc::anonymous_bytes).sum(),
         }
     }
@@ -82,8 +65,44 @@ impl HeldResources {
                 && last.memory <= before.memory + MEMORY;
             Ok(nothing.then_some(()))
         })
-        .unwrap_or_else(|error| panic!("{error}: before {before:?}, now {last:?}"));
+        .unwrap_or_else(|error| {
+            let processes = commands(agent);
+            panic!("{error}: before {before:?}, now {last:?}\n{processes}")
+        });
     }
+}
+
+/// The children of a process, and everything below these.
+fn processes_below(pid: u32) -> (Vec<u32>, Vec<u32>) {
+    let parents: Vec<(u32, u32)> = proc::all_pids()
+        .into_iter()
+        .filter_map(|pid| Some((pid, proc::Stat::of(pid)?.parent)))
+        .collect();
+    let children = |of: u32| {
+        let found = parents.iter().filter(move |(_, parent)| *parent == of);
+        found.map(|(pid, _)| *pid)
+    };
+    let mut below: Vec<u32> = children(pid).collect();
+    let supervisors = below.len();
+    let mut next = 0;
+    while let Some(one) = below.get(next).copied() {
+        below.extend(children(one));
+        next += 1;
+    }
+    let others = below.split_off(supervisors);
+    (below, others)
+}
+
+/// The processes below the agent, as `ps` shows them.
+fn commands(agent: &Agent) -> String {
+    let (supervisors, others) = processes_below(agent.pid().unwrap());
+    let pids = supervisors.iter().chain(&others);
+    let pids: Vec<String> = pids.map(u32::to_string).collect();
+    let mut ps = Command::new("ps");
+    ps.args(["-o", "pid,ppid,stat,tty,wchan:20,lstart,args", "-p"])
+        .arg(pids.join(","));
+    let shown = ps.output().unwrap();
+    String::from_utf8_lossy(&shown.stdout).into_owned()
 }
 
 /// Descriptors of a process, without those by which it watches others: those of containers are opened some time
