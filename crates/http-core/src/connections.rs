@@ -53,7 +53,7 @@ impl RefusalReason {
 pub trait ConnectionObserver: Send + Sync + 'static {
     /// A connection was closed. `listener` is `readwrite`, `readonly`, `health` or `socket`.
     fn refused(&self, listener: &'static str, reason: RefusalReason);
-    /// A session has ended, and everything that it held is freed.
+    /// A session has ended, or was refused, and everything that it held is freed.
     fn session_ended(&self);
 }
 

@@ -14,13 +14,18 @@ use std::{
 use futures_core::Stream;
 use parking_lot::Mutex;
 use rubelet_cri::{ContainerEvent, CriError, CriErrorKind, CriResult, EventStream};
+use tokio::sync::watch;
 
 /// Maximum events buffered for one subscriber: those of some thousand container starts.
 pub(crate) const MAX_PENDING: usize = 16_384;
 
 /// Delivers events to all subscribers.
 #[derive(Debug, Default)]
-pub(crate) struct EventHub(Mutex<EventSubscribers>);
+pub(crate) struct EventHub {
+    subscribers: Mutex<EventSubscribers>,
+    /// The number of the last event.
+    last: watch::Sender<u64>,
+}
 
 #[derive(Debug, Default)]
 struct EventSubscribers {
@@ -41,7 +46,7 @@ struct SubscriberQueue {
 impl EventHub {
     /// Queues the event for all subscribers. Never waits.
     pub(crate) fn send(&self, mut event: ContainerEvent) {
-        let mut hub = self.0.lock();
+        let mut hub = self.subscribers.lock();
         hub.sequence += 1;
         let sequence = hub.sequence;
         event.sequence = Some(sequence);
@@ -57,12 +62,18 @@ impl EventHub {
             }
             keeps_up
         });
+        self.last.send_replace(sequence);
+    }
+
+    /// The number of the last event.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.last.subscribe()
     }
 
     /// All events from this call on.
     pub(crate) fn subscribe(&self) -> EventStream {
         let queue = Arc::new(Mutex::new(SubscriberQueue::default()));
-        let mut hub = self.0.lock();
+        let mut hub = self.subscribers.lock();
         if hub.closed {
             queue.lock().closed = true;
         }
@@ -72,7 +83,7 @@ impl EventHub {
 
     /// Ends all streams after their buffered events were read.
     pub(crate) fn close(&self) {
-        let mut hub = self.0.lock();
+        let mut hub = self.subscribers.lock();
         hub.closed = true;
         for queue in hub
             .subscribers

@@ -13,7 +13,7 @@ use rubelet_cri::{CriResult, ImageLoader, ImageService, v1};
 use rubelet_host::{CgroupFs, Machine, net_lock::NetLock};
 use rubelet_images::{ImageStore, VolumeCopy};
 use rubelet_streaming::StreamingServer;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use crate::{
     apparmor,
@@ -140,6 +140,18 @@ impl EmbeddedRuntime {
             Some((container.record().name.clone(), copy))
         });
         copies.collect()
+    }
+
+    /// Changes with each event of a container or sandbox.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.engine.events.changes()
+    }
+
+    /// Changes whenever a session of a client of the CRI has ended.
+    #[must_use]
+    pub fn ended_sessions(&self) -> watch::Receiver<u64> {
+        self.streaming.ended_sessions()
     }
 
     /// Ends the event streams and the sessions of the streaming server. Containers keep running; the next start adopts them.

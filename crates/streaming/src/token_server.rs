@@ -76,6 +76,8 @@ pub struct StreamingServer {
     tokens: Mutex<Tokens>,
     address: OnceCell<SocketAddr>,
     stop: watch::Sender<bool>,
+    /// The number of sessions that have ended.
+    ended_sessions: watch::Sender<u64>,
 }
 
 impl StreamingServer {
@@ -87,6 +89,7 @@ impl StreamingServer {
             tokens: Mutex::default(),
             address: OnceCell::new(),
             stop: watch::channel(false).0,
+            ended_sessions: watch::Sender::new(0),
         })
     }
 
@@ -107,6 +110,12 @@ impl StreamingServer {
             CriError::new(call, CriErrorKind::ResourceExhausted, error.to_string())
         })?;
         Ok(format!("http://{address}/{path}/{token}"))
+    }
+
+    /// Changes whenever a session has ended and everything that it held is freed.
+    #[must_use]
+    pub fn ended_sessions(&self) -> watch::Receiver<u64> {
+        self.ended_sessions.subscribe()
     }
 
     /// Ends all sessions and notifies their clients.
@@ -196,8 +205,9 @@ async fn connection(
     let link = Link::of(&stream);
     let begun: Arc<Mutex<Option<SessionFuture>>> = Arc::default();
     let session = Arc::clone(&begun);
+    let of_request = Weak::clone(&server);
     let service = service_fn(move |request: Request<Incoming>| {
-        let (server, session) = (Weak::clone(&server), Arc::clone(&session));
+        let (server, session) = (Weak::clone(&of_request), Arc::clone(&session));
         let (stopped, link) = (stopped.clone(), link.clone());
         async move {
             let mut answer = answer(request, &server, stopped, link).await;
@@ -223,6 +233,9 @@ async fn connection(
     if let (Some(session), Ok(_permit)) = (session, sessions.try_acquire()) {
         drop(permit);
         session.await;
+        if let Some(server) = server.upgrade() {
+            server.ended_sessions.send_modify(|count| *count += 1);
+        }
     }
 }
 

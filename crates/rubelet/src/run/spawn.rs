@@ -102,7 +102,7 @@ pub(super) async fn spawn(
         embedded.as_ref(),
         &stopped,
     );
-    spawn_watchers(&agent, problems, &observer, &mut tasks);
+    spawn_watchers(&agent, problems, &observer, embedded.as_ref(), &mut tasks);
     spawn_node_tasks(&resolved, &built.recorder, &node.name, &metrics, &mut tasks);
     agent.run_pods(pod_sources);
     let port = port.map(|port| {
@@ -350,6 +350,7 @@ fn spawn_watchers(
     agent: &Agent,
     problems: ClusterProblems,
     observer: &CountRequests,
+    embedded: Option<&Arc<EmbeddedRuntime>>,
     tasks: &mut JoinSet<()>,
 ) {
     tasks.spawn(notify::status(
@@ -358,8 +359,9 @@ fn spawn_watchers(
         problems,
     ));
     tasks.spawn(notify::watchdog(agent.heartbeats.clone()));
-    tasks.spawn(memory::trim_memory(
-        Arc::clone(&agent.pods),
-        observer.ended_sessions(),
-    ));
+    let (pods, sessions) = (agent.pods.versions(), observer.ended_sessions());
+    match embedded.map(|runtime| runtime.ended_sessions()) {
+        Some(of_runtime) => tasks.spawn(memory::trim_memory([pods, sessions, of_runtime])),
+        None => tasks.spawn(memory::trim_memory([pods, sessions])),
+    };
 }

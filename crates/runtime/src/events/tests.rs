@@ -28,8 +28,10 @@ fn read(stream: &mut EventStream) -> Vec<(String, ContainerEventType, Option<u64
 fn each_subscriber_gets_all_events_in_order() {
     use ContainerEventType::{ContainerCreatedEvent, ContainerStartedEvent};
     let hub = EventHub::default();
+    let changes = hub.changes();
     let mut first = hub.subscribe();
     hub.send(event("a", ContainerCreatedEvent));
+    assert!(changes.has_changed().unwrap());
     let mut second = hub.subscribe();
     hub.send(event("a", ContainerStartedEvent));
     let started = ("a".to_owned(), ContainerStartedEvent, Some(2));

@@ -9,8 +9,10 @@ use crate::{SessionKind, client::upgrade_headers};
 async fn a_url_is_good_once_and_for_its_own_kind_only() {
     let fixture = Fixture::new();
     let headers = || upgrade_headers(SessionKind::Exec);
+    let mut ended_sessions = fixture.server.ended_sessions();
     let url = fixture.exec_url("exit 0", false).await;
     drop(upgraded(&url, headers()).await);
+    ended_sessions.changed().await.unwrap();
     let again = send(&url, headers()).await;
     assert_eq!(again.status(), StatusCode::NOT_FOUND);
     assert_eq!(again.headers().get(CONNECTION).unwrap(), "close");

@@ -21,6 +21,7 @@ impl Embedded {
     fn process(&self, program: &Path) -> Process {
         let mut arguments = vec!["runtime".into(), "serve".into(), "--listen".into()];
         arguments.push(self.endpoint().into());
+        arguments.extend(["--v".into(), "4".into()]);
         arguments.extend(self.flags());
         Process {
             scratch: self.scratch.clone(),

@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use rubelet_cri::{RuntimeService, v1};
+use rubelet_testbed::wait;
 
-use crate::subject::{Subject, refused};
+use crate::subject::{Runtime, Subject, TIMEOUT, refused};
 
 #[test]
 fn sessions_are_offered_by_urls() -> Result<()> {
@@ -53,4 +54,19 @@ fn checkpoints_are_refused() -> Result<()> {
         assert!(error.is_unimplemented(), "{error}");
     }
     Ok(())
+}
+
+/// Other runtimes have no agent beside them that would do it.
+#[test]
+fn memory_is_returned_when_the_work_is_done() -> Result<()> {
+    let subject = Subject::alone()?;
+    let Runtime::Served(runtime) = &*subject.runtime else {
+        return Ok(());
+    };
+    subject.sandbox("work")?.waiting("main")?;
+    wait::until("memory is returned", TIMEOUT, || {
+        let log = std::fs::read_to_string(runtime.log_path())?;
+        let returned = log.contains("Returned memory to the kernel");
+        Ok(returned.then_some(()))
+    })
 }

@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
 use super::{bind, bound_logs, serve_cri, settings, start};
-use crate::run::{load, logging, node, notify, other_runtime, print_error, threads};
+use crate::run::{load, logging, memory, node, notify, other_runtime, print_error, threads};
 
 /// Serves the runtime until a signal. Exit codes: 0 stopped by a signal, 1 failed, 2 wrong flags.
 pub(crate) fn main(listen: Option<&str>, args: &[String]) -> ExitCode {
@@ -98,6 +98,8 @@ fn run(listen: Option<String>, flags: &Flags) -> anyhow::Result<()> {
             "Serving the CRI"
         );
         notify::ready();
+        let work = [runtime.changes(), runtime.ended_sessions()];
+        tokio::spawn(memory::trim_memory(work));
         let stop = async {
             tokio::select! {
                 _ = terminate.recv() => {}
