@@ -151,11 +151,14 @@ impl WebSocket {
     pub(crate) async fn exchange(&mut self, to: (u8, &[u8]), from: (u8, &str)) {
         let (reader, writer) = (&mut self.reader, &mut self.writer);
         let shown = async {
-            let mut shown = String::new();
+            let (mut shown, mut others) = (String::new(), String::new());
             while !shown.contains(from.1) {
-                let (channel, piece) = message(reader).await.unwrap();
-                if channel == from.0 {
-                    shown += &piece;
+                match message(reader).await {
+                    Some((channel, piece)) if channel == from.0 => shown += &piece,
+                    Some((_, piece)) => others += &piece,
+                    None => {
+                        panic!("the session ended early: {shown:?}, other channels: {others:?}")
+                    }
                 }
             }
         };
