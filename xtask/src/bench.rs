@@ -8,6 +8,7 @@ mod churn;
 mod disk_busy;
 mod embedded;
 mod empty_node;
+mod evict;
 mod example;
 mod hundred_pods;
 mod joined;
@@ -104,6 +105,7 @@ const PARTS: &[(Group, Part)] = &[
     (Group::Probes, probes::measure),
     (Group::Stubborn, stubborn::measure),
     (Group::Joined, joined::measure),
+    (Group::Eviction, evict::measure),
     (Group::Churn, |_, results| churn::measure(results)),
     (Group::EmbeddedPods, embedded::pods::measure),
     (Group::EmbeddedHundred, embedded::hundred::measure),

@@ -46,6 +46,7 @@ pub mod footprint;
 pub mod http;
 pub mod images;
 pub mod manifest;
+pub mod memory;
 pub mod neighbour;
 pub mod node;
 pub mod packages;

@@ -25,6 +25,8 @@ pub(super) enum Group {
     Stubborn,
     /// An agent with 100 pods of a model cluster.
     Joined,
+    /// An agent of a model cluster whose node runs out of memory.
+    Eviction,
     /// A model cluster and a model runtime.
     Churn,
     /// The embedded runtime alone, through its socket.

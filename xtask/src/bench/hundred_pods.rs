@@ -26,6 +26,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const ADOPTIONS: usize = 5;
 /// Number of summaries; the result is the median.
 const SUMMARIES: usize = 9;
+/// The usual interval of a metrics server.
+const SCRAPES: Duration = Duration::from_secs(15);
 /// The age of statistics that the local socket shows, and a little.
 const STATS_AGE: Duration = Duration::from_millis(1100);
 
@@ -78,6 +80,12 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
     if request.includes("summary_ms_100") {
         results.add("summary_ms_100", summary_ms(&agent)?);
     }
+    if request.includes("cadvisor_ms_100") {
+        results.add("cadvisor_ms_100", cadvisor_ms(&agent)?);
+    }
+    if request.includes("stats_cpu_pct_100") {
+        results.add("stats_cpu_pct_100", scraped_percent(&agent)?);
+    }
     if request.includes("runtime_cpu_idle_alone_pct_100") {
         progress("60 s of nothing without the agent");
         agent.terminate()?;
@@ -109,25 +117,57 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
 
 /// The time of one `/stats/summary` of all pods, in milliseconds.
 pub(super) fn summary_ms(agent: &Agent) -> Result<f64> {
-    progress("statistics of 100 pods");
+    statistics_ms(agent, "/stats/summary", |text| {
+        let summary: serde_json::Value = serde_json::from_str(text)?;
+        Ok(summary["pods"].as_array().map_or(0, Vec::len))
+    })
+}
+
+/// The time of one `/metrics/cadvisor` of all pods, in milliseconds.
+fn cadvisor_ms(agent: &Agent) -> Result<f64> {
+    statistics_ms(agent, "/metrics/cadvisor", |text| {
+        let of_main = |line: &&str| {
+            line.starts_with("container_memory_working_set_bytes{")
+                && line.contains("container=\"main\"")
+        };
+        Ok(text.lines().filter(of_main).count())
+    })
+}
+
+/// The median time of one answer, in milliseconds. `pods` counts the pods in it.
+fn statistics_ms(agent: &Agent, path: &str, pods: impl Fn(&str) -> Result<usize>) -> Result<f64> {
+    progress(&format!("{path} of 100 pods"));
     let mut times = Vec::new();
     for _ in 0..SUMMARIES {
         // Younger numbers would not be read again.
         wait::pass(STATS_AGE);
         let start = clock::now();
-        let answer = agent.get("/stats/summary")?;
+        let answer = agent.get(path)?;
         times.push(start.elapsed());
-        ensure!(
-            answer.status == 200,
-            "/stats/summary gave {}",
-            answer.status
-        );
-        let summary: serde_json::Value = serde_json::from_str(&answer.text())?;
-        let pods = summary["pods"].as_array().map_or(0, Vec::len);
-        ensure!(pods == PODS, "the summary has {pods} pods");
+        ensure!(answer.status == 200, "{path} gave {}", answer.status);
+        let pods = pods(&answer.text())?;
+        ensure!(pods == PODS, "{path} has {pods} pods");
     }
     times.sort();
     Ok(times[SUMMARIES / 2].as_secs_f64() * 1000.0)
+}
+
+/// CPU usage of the agent while its statistics are read as a metrics server reads them, in percent of one core.
+fn scraped_percent(agent: &Agent) -> Result<f64> {
+    progress("60 s with a metrics server");
+    let cpu = || proc::cpu_time(pid(agent)?).context("the agent has exited");
+    let (start, before) = (clock::now(), cpu()?);
+    while start.elapsed() < IDLE {
+        let answer = agent.get("/metrics/resource")?;
+        ensure!(
+            answer.status == 200,
+            "/metrics/resource gave {}",
+            answer.status
+        );
+        wait::pass(SCRAPES);
+    }
+    let used = cpu()? - before;
+    Ok(used.as_secs_f64() / start.elapsed().as_secs_f64() * 100.0)
 }
 
 /// The memory of the agent right after the start of all pods.

@@ -101,6 +101,22 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         about: "one /stats/summary of 100 pods, the median of 9",
     },
     Benchmark {
+        name: "cadvisor_ms_100",
+        unit: "ms",
+        goal: 25.0,
+        better: Better::Smaller,
+        group: Group::HundredPods,
+        about: "one /metrics/cadvisor of 100 pods, the median of 9",
+    },
+    Benchmark {
+        name: "stats_cpu_pct_100",
+        unit: "%",
+        goal: 0.3,
+        better: Better::Smaller,
+        group: Group::HundredPods,
+        about: "CPU time of the agent over 60 s while a metrics server reads /metrics/resource each 15 s",
+    },
+    Benchmark {
         name: "adopt_100_ms",
         unit: "ms",
         goal: 500.0,
@@ -271,6 +287,15 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         better: Better::Smaller,
         group: Group::Joined,
         about: "the same, the 99th of 100",
+    },
+    Benchmark {
+        name: "evict_ms",
+        unit: "ms",
+        goal: 200.0,
+        better: Better::Smaller,
+        group: Group::Eviction,
+        about: "from the moment that memory falls below the threshold until the pod that takes it is told to end, the median \
+                of 5",
     },
     Benchmark {
         name: "churn_pods_per_s",

@@ -1,5 +1,6 @@
 //! A node that runs out of memory.
 
+use rubelet_testbed::memory::available_bytes;
 use serde_json::{Value, json};
 
 use crate::joined::{Joined, WAITS, condition, pod, wait_stdout};
@@ -24,29 +25,9 @@ fn bound(name: &str, script: &str, memory: Option<&str>) -> Value {
     pod
 }
 
-/// The memory outside the working set of the machine, in bytes, as the kubelet computes it.
-fn available() -> u64 {
-    let number = |text: &str, name: &str| -> u64 {
-        let line = text.lines().find_map(|line| line.strip_prefix(name));
-        let number = line.unwrap().trim().trim_end_matches(" kB");
-        number.parse().unwrap()
-    };
-    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap();
-    let kib = |name: &str| number(&meminfo, name) * 1024;
-    // The root cgroup of version 1 counts little of the kernel's own memory.
-    let root = |file: &str| std::fs::read_to_string(format!("/sys/fs/cgroup/memory/memory.{file}"));
-    match (root("usage_in_bytes"), root("stat")) {
-        (Ok(usage), Ok(stat)) => {
-            let usage: u64 = usage.trim().parse().unwrap();
-            kib("MemTotal:") - usage.saturating_sub(number(&stat, "total_inactive_file "))
-        }
-        _ => kib("MemFree:") + kib("Inactive(file):"),
-    }
-}
-
 #[test]
 fn the_pod_that_takes_all_memory_is_evicted_and_only_that_one() {
-    let available = available();
+    let available = available_bytes().unwrap();
     if !rubelet_needs::have(available > NEEDED, "6 GiB of free memory") {
         return;
     }
