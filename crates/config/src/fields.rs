@@ -306,7 +306,7 @@ section! {
         /// Identifier of the node at its cloud provider.
         provider_id: String = String::new(), "providerID", Unset, Cluster;
         /// Whether the kernel's memcg notifications report low memory, instead of polling.
-        kernel_memcg_notification: bool = false, "kernelMemcgNotification", Unset, Better("the kernel's pressure stall information reports low memory whatever this says, on both cgroup versions");
+        kernel_memcg_notification: bool = false, "kernelMemcgNotification", Unset, Better("the kernel reports low memory whatever this says: by pressure stall information, and with cgroup version 1 also by its level");
         /// The agent's log.
         logging: Logging = Logging::default(), "logging", Unset, Works;
         /// Whether the HTTPS server serves the files in /var/log.

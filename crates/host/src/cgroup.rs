@@ -10,6 +10,7 @@ mod devices;
 mod ensure;
 mod freeze;
 mod kill;
+mod memory_level;
 mod oom;
 mod pause;
 mod remove;
@@ -32,6 +33,7 @@ pub use devices::{DevicesError, RuleError};
 pub use ensure::EnsureError;
 pub use freeze::FreezeError;
 pub use kill::KillError;
+pub use memory_level::MemoryLevel;
 pub use remove::{CgroupRemoval, RemoveError};
 pub use root::RootProcessesError;
 pub use stats::{

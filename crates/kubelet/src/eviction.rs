@@ -137,16 +137,16 @@ impl EvictionTask {
             self.publish(round.pressure);
             // Measured again at once: one pod may not be enough.
             if !self.handle_first(&round.due, layout).await {
-                self.pause(next).await;
+                self.pause(next, self.policy.memory_headroom(&levels)).await;
             }
         }
     }
 
     /// Waits for the next measurement, or until memory may be short.
-    async fn pause(&self, next: Duration) {
+    async fn pause(&self, next: Duration, headroom: Option<u64>) {
         let alarm = async {
             match &self.alarm {
-                Some(alarm) => alarm.rings().await,
+                Some(alarm) => alarm.rings(headroom).await,
                 None => pending().await,
             }
             sleep(AFTER_ALARM).await;

@@ -13,6 +13,7 @@
 //! Source of the rules: `pkg/kubelet/eviction` of Kubernetes 1.36.
 
 mod choice;
+mod headroom;
 mod layout;
 mod levels;
 mod message;

@@ -118,7 +118,7 @@ impl PodUsageSource for Machine {
 
 #[async_trait]
 impl MemoryAlarm for Machine {
-    async fn rings(&self) {
+    async fn rings(&self, _: Option<u64>) {
         self.alarm.notified().await;
     }
 }

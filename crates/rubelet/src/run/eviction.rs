@@ -48,7 +48,7 @@ pub(super) fn settings(
         policy,
         levels: Arc::new(levels),
         pods: host,
-        alarm: KernelMemoryAlarm::new().map(|alarm| Arc::new(alarm) as Arc<dyn MemoryAlarm>),
+        alarm: KernelMemoryAlarm::new(cgroups).map(|alarm| Arc::new(alarm) as Arc<dyn MemoryAlarm>),
     }))
 }
 

@@ -51,3 +51,27 @@ fn amounts_beyond_all_measure_do_no_harm() {
         assert!(next <= Duration::from_secs(10));
     }
 }
+
+#[test]
+fn the_headroom_is_that_of_the_next_threshold_of_memory() {
+    let hard = [("memory.available", "100Mi"), ("nodefs.available", "1Ti")];
+    let policy = policy(
+        &hard,
+        &[("memory.available", "300Mi")],
+        &[("memory.available", "1m")],
+        &[],
+    );
+    for (available, expected) in [
+        (500 * MIB, Some(200 * MIB + 1)),
+        (300 * MIB, Some(1)),
+        (200 * MIB, Some(100 * MIB + 1)),
+        (99 * MIB, None),
+    ] {
+        assert_eq!(
+            policy.memory_headroom(&memory(available)),
+            expected,
+            "{available}"
+        );
+    }
+    assert_eq!(policy.memory_headroom(&ResourceLevels::default()), None);
+}
