@@ -2,14 +2,18 @@
 //! arena of its own that is never returned to the kernel; an agent that should need few megabytes
 //! can't afford that.
 
-/// Limits the allocator to two arenas and lets it return memory early. Call it first in `main`,
+mod thread_caches;
+
+pub use thread_caches::without_thread_caches;
+
+/// Limits the allocator to one arena and lets it return memory early. Call it first in `main`,
 /// before any thread is started. Returns whether the allocator accepted the settings; other C
 /// libraries do not have them.
-pub fn limit_arenas() -> bool {
+pub fn limit_arena() -> bool {
     #[cfg(target_env = "gnu")]
     {
         [
-            (libc::M_ARENA_MAX, 2),
+            (libc::M_ARENA_MAX, 1),
             // Free memory at the top of the heap that is kept, in bytes.
             (libc::M_TRIM_THRESHOLD, 64 << 10),
             // Blocks of this size and more are mapped on their own and unmapped when freed.
@@ -56,7 +60,7 @@ mod tests {
 
     #[test]
     fn freed_memory_goes_back_to_the_kernel() {
-        assert!(super::limit_arenas());
+        assert!(super::limit_arena());
         let blocks: Vec<Vec<u8>> = (0..4096).map(|n| vec![1; 4096 + n % 7]).collect();
         let full = resident_bytes();
         drop(blocks);

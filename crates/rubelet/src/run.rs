@@ -40,6 +40,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use rubelet_config::{Flags, Invocation, Resolved, flags_help, parse_flags};
+use rubelet_host::alloc;
 use tokio::{sync::watch, task::spawn_blocking};
 use tracing::{error, info, warn};
 
@@ -83,7 +84,8 @@ pub(crate) fn main(args: &[String], as_kubelet: bool) -> ExitCode {
 }
 
 fn start(flags: &Flags, as_kubelet: bool) -> anyhow::Result<()> {
-    rubelet_host::alloc::limit_arenas();
+    alloc::without_thread_caches();
+    alloc::limit_arena();
     let mut resolved = load::resolve(flags)?;
     let kubelets = resolved.resolve_runtime_endpoint(Invocation {
         as_kubelet,

@@ -80,7 +80,7 @@ pub(super) struct ShimSetup {
 /// Makes the process a shim that outlives its agent.
 pub(super) fn set_up(cgroup: Option<&CgroupPath>) -> Result<ShimSetup, ShimStartError> {
     let mut prepared = ShimSetup::default();
-    alloc::limit_arenas();
+    alloc::limit_arena();
     keep_panics();
     // Fails for a process group leader, such as a shim that is started from a shell.
     let _ = rustix::process::setsid();

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use rubelet_testbed::agent::{Agent, AgentRuntime, binary};
 use rubelet_testbed::status::is_ready;
-use rubelet_testbed::{TestRuntime, wait};
+use rubelet_testbed::{TestRuntime, proc, wait};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::outside::{PodText, TIMEOUT};
@@ -148,6 +148,16 @@ fn called_as_kubelet_it_runs_the_agent() {
         Ok(pod.filter(is_ready).map(drop))
     })
     .unwrap();
+    // What it does to stay small does not show.
+    let of = |pid: u32, file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap();
+    assert_eq!(of(child.id(), "comm"), "kubelet\n");
+    let pids = proc::all_pids().into_iter();
+    let supervisors =
+        pids.filter(|pid| proc::Stat::of(*pid).is_some_and(|it| it.parent == child.id()));
+    for supervisor in supervisors {
+        let variables = of(supervisor, "environ");
+        assert!(!variables.contains("GLIBC_TUNABLES"), "{variables}");
+    }
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pid, Signal::TERM).unwrap();
     assert!(child.wait().unwrap().success());

@@ -4,7 +4,7 @@ use std::{path::Path, process::ExitCode};
 
 use anyhow::{Context as _, bail};
 use rubelet_config::{Flags, parse_flags};
-use rubelet_host::CgroupFs;
+use rubelet_host::{CgroupFs, alloc};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
@@ -69,7 +69,8 @@ fn split(listen: Option<&str>, args: &[String]) -> anyhow::Result<(Option<String
 }
 
 fn run(listen: Option<String>, flags: &Flags) -> anyhow::Result<()> {
-    rubelet_host::alloc::limit_arenas();
+    alloc::without_thread_caches();
+    alloc::limit_arena();
     let resolved = load::resolve(flags)?;
     logging::start(&resolved.config.logging);
     for warning in &resolved.warnings {
