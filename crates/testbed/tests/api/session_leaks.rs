@@ -41,7 +41,10 @@ struct Node {
 impl Node {
     fn start(configure: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Self {
         let runtime = TestRuntime::start().unwrap();
-        let container = with(shell("main", SCRIPT), &json!({ "stdin": true }));
+        // The shell does not wait until the echo listens.
+        let probe = json!({ "tcpSocket": { "port": ECHO }, "periodSeconds": 1 });
+        let more = json!({ "stdin": true, "startupProbe": probe });
+        let container = with(shell("main", SCRIPT), &more);
         let manifest = pod("echo", &json!({ "containers": [container] }));
         let builder = Agent::builder(&runtime).manifest("echo.yaml", manifest.to_string());
         let agent = configure(builder).start().unwrap();
@@ -171,14 +174,17 @@ fn attachments_leave_nothing() {
 #[test]
 fn forwarded_ports_leave_nothing() {
     let node = Node::start(|builder| builder);
-    // The program that listens has room for few that it has not accepted.
     let turn = Mutex::new(());
     node.leaves_nothing(300, &async |client, _| {
         let dialer = client.port_forward().await;
         let dialer = &*dialer;
         let mut refused = dialer.dial(CLOSED).await.unwrap();
-        let mut closed = echo(dialer, &turn).await;
-        let open = [echo(dialer, &turn).await, echo(dialer, &turn).await];
+        let connected = async || {
+            let _turn = turn.lock().await;
+            echo(dialer).await
+        };
+        let mut closed = connected().await;
+        let open = [connected().await, connected().await];
         // The client closes one half, and the pod the other. The others are open when the client goes.
         closed.sink.close().await.unwrap();
         assert_eq!(closed.source.read().await.unwrap(), None);
@@ -188,9 +194,9 @@ fn forwarded_ports_leave_nothing() {
     });
 }
 
-/// A connection to the echo that has said something.
-async fn echo(dialer: &dyn PortDialer, turn: &Mutex<()>) -> Duplex {
-    let _turn = turn.lock().await;
+/// A connection to the echo that has said something. To be made one after the other: the program that listens has room for
+/// few that it has not accepted, and the end of one that the kernel turned away may arrive a minute late.
+async fn echo(dialer: &dyn PortDialer) -> Duplex {
     let mut connection = dialer.dial(ECHO).await.unwrap();
     connection.sink.write("here".into()).await.unwrap();
     shows(&mut *connection.source, "here").await;
@@ -201,6 +207,7 @@ async fn echo(dialer: &dyn PortDialer, turn: &Mutex<()>) -> Duplex {
 fn web_sockets_leave_nothing() {
     const V5: &str = "v5.channel.k8s.io";
     let node = Node::start(|builder| builder);
+    let turn = Mutex::new(());
     node.leaves_nothing(900, &async |client, number| match number % 3 {
         0 => {
             let command = "exec?command=cat&stdin=true&stdout=true";
@@ -220,6 +227,7 @@ fn web_sockets_leave_nothing() {
         }
         _ => {
             let ports = format!("portforward?ports={ECHO}");
+            let _turn = turn.lock().await;
             let mut session = client.web_socket(&ports, "v4.channel.k8s.io").await;
             session.exchange((0, b"here"), (0, "here")).await;
         }
@@ -230,6 +238,7 @@ fn web_sockets_leave_nothing() {
 fn idle_sessions_leave_nothing() {
     let node = Node::start(|builder| builder.config("streamingConnectionIdleTimeout", "1s"));
     let told = |text: String| assert!(text.contains("had no traffic for 1s"), "{text}");
+    let turn = Mutex::new(());
     let process = async |session: RemoteProcess| {
         told(ends(session).await.code().unwrap_err().to_string());
     };
@@ -238,8 +247,11 @@ fn idle_sessions_leave_nothing() {
         1 => process(client.exec("cat", TERMINAL).await).await,
         2 => process(client.attach().await).await,
         3 => {
+            // Before the session begins, which is idle from then on.
+            let my_turn = turn.lock().await;
             let dialer = client.port_forward().await;
-            let mut connection = dialer.dial(ECHO).await.unwrap();
+            let mut connection = echo(&*dialer).await;
+            drop(my_turn);
             told(connection.source.read().await.unwrap_err().to_string());
         }
         _ => {
