@@ -30,7 +30,19 @@ impl SmallDisk {
     /// # Errors
     /// It can't be mounted.
     pub fn mount(dir: &Path, kib: u32) -> Result<Self> {
-        let options = std::ffi::CString::new(format!("size={kib}k,mode=0700"))?;
+        Self::mount_with(dir, &format!("size={kib}k,mode=0700"))
+    }
+
+    /// Mounts one of `kib` KiB that has room for so many files and directories.
+    ///
+    /// # Errors
+    /// It can't be mounted.
+    pub fn mount_with_inodes(dir: &Path, kib: u32, inodes: u32) -> Result<Self> {
+        Self::mount_with(dir, &format!("size={kib}k,nr_inodes={inodes},mode=0700"))
+    }
+
+    fn mount_with(dir: &Path, options: &str) -> Result<Self> {
+        let options = std::ffi::CString::new(options)?;
         mount(
             "none",
             dir,

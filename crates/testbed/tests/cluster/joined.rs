@@ -36,7 +36,7 @@ impl Joined {
         name: &str,
         configure: impl FnOnce(AgentBuilder) -> AgentBuilder,
     ) -> Self {
-        Self::of(Cluster::start_model().unwrap(), name, configure)
+        Self::of(Cluster::start_model().unwrap(), name, configure, |_| ())
     }
 
     /// The same with an additional configuration of the agent.
@@ -44,19 +44,32 @@ impl Joined {
         name: &str,
         configure: impl FnOnce(AgentBuilder) -> AgentBuilder,
     ) -> Self {
-        Self::of(Cluster::start().unwrap(), name, configure)
+        Self::start_prepared(name, configure, |_| ())
+    }
+
+    /// The same with something to do between the creation of the agent's directories and its start.
+    pub(crate) fn start_prepared(
+        name: &str,
+        configure: impl FnOnce(AgentBuilder) -> AgentBuilder,
+        prepare: impl FnOnce(&Agent),
+    ) -> Self {
+        Self::of(Cluster::start().unwrap(), name, configure, prepare)
     }
 
     fn of(
         cluster: Cluster,
         name: &str,
         configure: impl FnOnce(AgentBuilder) -> AgentBuilder,
+        prepare: impl FnOnce(&Agent),
     ) -> Self {
         let runtime = TestRuntime::start().unwrap();
         let builder = cluster.join(Agent::builder(&runtime), name).unwrap();
+        let mut agent = configure(builder).prepare().unwrap();
+        prepare(&agent);
+        agent.start().unwrap();
         let joined = Self {
             kubectl: Kubectl::of_cluster(&cluster),
-            agent: configure(builder).start().unwrap(),
+            agent,
             truth: runtime.truth().unwrap(),
             cluster,
             runtime,
