@@ -34,6 +34,7 @@
 //! ```
 
 pub mod aggregation;
+pub mod amount;
 pub mod annotations;
 pub mod container;
 pub mod downward;
@@ -45,9 +46,11 @@ pub mod network;
 pub mod objects;
 pub mod parse;
 pub mod pod;
+pub mod pod_amounts;
 pub mod probe;
 pub mod qos;
 pub mod quantity;
+pub mod resource_name;
 pub mod resources;
 pub mod scheduling;
 pub mod security;

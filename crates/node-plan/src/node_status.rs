@@ -13,7 +13,6 @@
 //! `pkg/kubelet/nodestatus` of Kubernetes 1.36.
 
 pub mod addresses;
-pub mod amount;
 pub mod conditions;
 pub mod hard_thresholds;
 pub mod images;

@@ -1,9 +1,4 @@
-//! What a whole pod requests: the sum of its containers and sidecars, or one of its init containers
-//! with the sidecars before it where that is more; and what the sandbox itself needs. Where the pod has
-//! resources of its own (`spec.resources`), these count instead.
-//!
-//! Source of the rule: `PodRequests` and `PodLimits` in `k8s.io/component-helpers/resource` of
-//! Kubernetes 1.36.
+//! What the node accounts of a whole pod: see [`pod_amounts`].
 
 use std::collections::BTreeMap;
 
@@ -11,7 +6,9 @@ use rubelet_api::{
     aggregation::aggregate,
     container::Container,
     pod::{Pod, PodSpec},
-    resources::{Bytes, MilliCpu, ResourceAmounts, Resources},
+    pod_amounts,
+    resource_name::{CPU, MEMORY, hugepages_size},
+    resources::{Bytes, MilliCpu},
 };
 
 /// Totals of one pod.
@@ -33,69 +30,24 @@ pub struct PodTotals {
 #[must_use]
 pub fn totals(pod: &Pod) -> PodTotals {
     let spec = &pod.spec;
-    let of = |take: fn(&Container) -> u64| effective(spec, take);
-    let overhead = &spec.overhead;
-    let own = |take: fn(&Resources) -> Option<u64>| spec.resources.as_ref().and_then(take);
-    let all_limit = |take: fn(&ResourceAmounts) -> Option<u64>| {
-        spec.all_containers()
-            .all(|c| take(&c.resources.limits).is_some_and(|limit| limit > 0))
-    };
-    let requested = |sum: u64, more: Option<u64>| sum.saturating_add(more.unwrap_or(0));
+    let (requests, limits) = (pod_amounts::requests(spec), pod_amounts::limits(spec));
+    let request = |name: &str| requests.get(name).copied().unwrap_or(0);
+    let limit = |name: &str| pod_amounts::limit(spec, &limits, name);
+    let hugepages = requests
+        .iter()
+        .filter_map(|(name, amount)| Some((hugepages_size(name)?, *amount)));
     PodTotals {
-        cpu_request: requested(
-            own(|own| own.requests.cpu)
-                .unwrap_or_else(|| of(|c| c.resources.requests.cpu.unwrap_or(0))),
-            overhead.cpu,
-        ),
-        memory_request: requested(
-            own(|own| own.requests.memory)
-                .unwrap_or_else(|| of(|c| c.resources.requests.memory.unwrap_or(0))),
-            overhead.memory,
-        ),
-        cpu_limit: limit(own(|own| own.limits.cpu), &|| {
-            all_limit(|limits| limits.cpu).then(|| of(|c| c.resources.limits.cpu.unwrap_or(0)))
-        })
-        .map(|limit| requested(limit, overhead.cpu)),
-        memory_limit: limit(own(|own| own.limits.memory), &|| {
-            all_limit(|limits| limits.memory)
-                .then(|| of(|c| c.resources.limits.memory.unwrap_or(0)))
-        })
-        .map(|limit| requested(limit, overhead.memory)),
-        hugepages: hugepages(pod),
-    }
-}
-
-/// The pod's own limit if it is not 0, which is none, or else that of its containers.
-fn limit(own: Option<u64>, containers: &dyn Fn() -> Option<u64>) -> Option<u64> {
-    match own {
-        Some(limit) => Some(limit).filter(|limit| *limit > 0),
-        None => containers(),
+        cpu_request: request(CPU),
+        memory_request: request(MEMORY),
+        cpu_limit: limit(CPU),
+        memory_limit: limit(MEMORY),
+        hugepages: hugepages.collect(),
     }
 }
 
 /// The most that runs of a pod at any time: see [`aggregate`].
 pub(crate) fn effective(spec: &PodSpec, take: impl Fn(&Container) -> u64) -> u64 {
     aggregate(&spec.init_containers, &spec.containers, take)
-}
-
-fn hugepages(pod: &Pod) -> BTreeMap<Bytes, Bytes> {
-    let mut sums = BTreeMap::new();
-    if let Some(own) = &pod.spec.resources {
-        sums.extend(own.requests.hugepages.iter().copied());
-    }
-    for container in pod.spec.all_containers() {
-        for &(size, _) in &container.resources.requests.hugepages {
-            sums.entry(size)
-                .or_insert_with(|| effective(&pod.spec, |one| pages(one, size)));
-        }
-    }
-    sums
-}
-
-fn pages(container: &Container, size: Bytes) -> Bytes {
-    let pools = &container.resources.requests.hugepages;
-    let found = pools.iter().find(|(known, _)| *known == size);
-    found.map_or(0, |(_, bytes)| *bytes)
 }
 
 /// The limit of the pod's memory in bytes, if each of its containers has one.

@@ -13,6 +13,7 @@ use crate::{
         EnvFrom, EnvValue, EnvVar, FieldPath, FileKeyRef, KeyRef, ObjectKind, ResourceField,
         ResourceName,
     },
+    resource_name::is_hugepages,
     volume::DownwardContent,
 };
 
@@ -298,7 +299,7 @@ pub(super) fn resource_ref(
                     "ephemeral storage comes with a later release",
                 );
             }
-            Some(huge) if huge.starts_with("hugepages-") => {
+            Some(huge) if is_hugepages(huge) => {
                 errors.not_yet(
                     &resource_path,
                     "huge pages cannot be read by a container yet",

@@ -11,6 +11,7 @@ use super::{Errors, Path, requirements};
 use crate::{
     aggregation::aggregate,
     container::Container,
+    resource_name::is_hugepages,
     resources::{Bytes, ResourceAmounts, Resources},
 };
 
@@ -90,7 +91,7 @@ fn known(
     let mut keep = |list: &Option<BTreeMap<String, Text>>, kind: &str| {
         let (mut list, path) = (list.clone().unwrap_or_default(), path.child(kind));
         list.retain(|name, _| {
-            let known = matches!(name.as_str(), "cpu" | "memory") || name.starts_with("hugepages-");
+            let known = matches!(name.as_str(), "cpu" | "memory") || is_hugepages(name);
             if !known {
                 errors.unsupported(&path.key(name), name, &KNOWN);
             }

@@ -7,11 +7,10 @@ use k8s_openapi::{api::core::v1 as k8s, apimachinery::pkg::api::resource::Quanti
 use super::{Errors, Path, values::quantity};
 use crate::{
     quantity::Quantity,
+    resource_name::{EPHEMERAL_STORAGE, HUGEPAGES, is_hugepages},
     resources::{ResourceAmounts, Resources},
 };
 
-const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
-const HUGEPAGES: &str = "hugepages-";
 const KNOWN: [&str; 3] = ["cpu", "memory", "hugepages-SIZE"];
 
 type Amounts = BTreeMap<String, Text>;
@@ -38,7 +37,7 @@ pub(super) fn convert(
     let mut converted_requests = amounts(requests, &requests_path, errors);
     for (name, request) in requests {
         let request_path = requests_path.key(name);
-        let overcommits = !name.starts_with(HUGEPAGES);
+        let overcommits = !is_hugepages(name);
         match limits.get(name) {
             Some(limit) => compare(&request_path, &request.0, &limit.0, overcommits, errors),
             None if overcommits => {}
@@ -46,8 +45,7 @@ pub(super) fn convert(
         }
     }
     let all = || limits.keys().chain(requests.keys());
-    if all().any(|name| name.starts_with(HUGEPAGES))
-        && !all().any(|name| name == "cpu" || name == "memory")
+    if all().any(|name| is_hugepages(name)) && !all().any(|name| name == "cpu" || name == "memory")
     {
         errors.forbidden(
             path,

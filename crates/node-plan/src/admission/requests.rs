@@ -1,10 +1,10 @@
 //! The sum of a pod's requests.
 
-use std::collections::BTreeMap;
-
-use rubelet_api::{pod::Pod, resources::ResourceAmounts};
-
-use crate::{node_status::resources::hugepages_name, pod_resources::effective};
+use rubelet_api::{
+    pod::Pod,
+    pod_amounts::{self, Amounts},
+    resource_name::{CPU, EPHEMERAL_STORAGE, MEMORY},
+};
 
 /// The requests of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,52 +16,18 @@ pub(crate) struct PodRequests {
     /// Bytes.
     pub ephemeral_storage: u64,
     /// Huge pages in bytes and extended resources, by name.
-    pub scalars: BTreeMap<Box<str>, u64>,
+    pub scalars: Amounts,
 }
 
-/// Adds up a pod's requests: containers and sidecars together, or an init container with the
-/// sidecars before it if that is more; or what the pod requests itself; plus the pod overhead.
+/// Adds up a pod's requests: see [`pod_amounts::requests`].
 #[must_use]
 pub(crate) fn pod_requests(pod: &Pod) -> PodRequests {
-    let spec = &pod.spec;
-    let own = spec.resources.as_ref().map(|own| &own.requests);
-    // Of what the pod requests itself, its containers use a part.
-    let sum = |take: &dyn Fn(&ResourceAmounts) -> Option<u64>| {
-        let containers = || {
-            effective(spec, |container| {
-                take(&container.resources.requests).unwrap_or(0)
-            })
-        };
-        let requested = own.and_then(take).unwrap_or_else(containers);
-        requested.saturating_add(take(&spec.overhead).unwrap_or(0))
-    };
-    let mut scalars = BTreeMap::new();
-    for amounts in spec
-        .all_containers()
-        .map(|container| &container.resources.requests)
-        .chain(own)
-        .chain([&spec.overhead])
-    {
-        for (size, _) in &amounts.hugepages {
-            scalars
-                .entry(hugepages_name(*size))
-                .or_insert_with(|| sum(&|amounts| of(&amounts.hugepages, size)));
-        }
-        for (name, _) in &amounts.extended {
-            scalars
-                .entry(name.clone())
-                .or_insert_with(|| sum(&|amounts| of(&amounts.extended, name)));
-        }
-    }
+    let mut sum = pod_amounts::requests(&pod.spec);
+    let mut take = |name: &str| sum.remove(name).unwrap_or(0);
     PodRequests {
-        cpu: sum(&|amounts| amounts.cpu),
-        memory: sum(&|amounts| amounts.memory),
-        ephemeral_storage: sum(&|amounts| amounts.ephemeral_storage),
-        scalars,
+        cpu: take(CPU),
+        memory: take(MEMORY),
+        ephemeral_storage: take(EPHEMERAL_STORAGE),
+        scalars: sum,
     }
-}
-
-fn of<K: PartialEq>(list: &[(K, u64)], key: &K) -> Option<u64> {
-    let found = list.iter().find(|(known, _)| known == key);
-    found.map(|(_, amount)| *amount)
 }

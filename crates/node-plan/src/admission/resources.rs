@@ -1,9 +1,9 @@
 //! Resource requests against the node's allocatable resources.
 
-use rubelet_api::pod::Pod;
+use rubelet_api::{pod::Pod, resource_name::hugepages_name};
 
 use super::{AdmissionNode, PodRequests, Rejection, pod_requests};
-use crate::node_status::resources::{hugepages_name, is_extended};
+use crate::node_status::resources::is_extended;
 
 /// A resource of which the node has too little.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,8 @@
 //! The texts of an eviction, as the kubelet writes them.
 
-use rubelet_api::{container::Container, pod::Pod};
+use rubelet_api::{amount, container::Container, pod::Pod};
 
 use super::{ContainerUsage, EvictionThreshold, PodUsage, Shortage, StarvedResource};
-use crate::node_status::amount;
 
 /// `status.reason` of an evicted pod, and the reason of its event.
 pub const EVICTED: &str = "Evicted";

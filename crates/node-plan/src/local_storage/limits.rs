@@ -1,13 +1,14 @@
 //! The limits of one pod.
 
 use rubelet_api::{
+    amount,
     pod::Pod,
     resources::Bytes,
     volume::{Medium, VolumeSource},
 };
 use serde_json::Value;
 
-use crate::{critical::is_critical, node_status::amount, pod_resources::effective};
+use crate::{critical::is_critical, pod_resources::effective};
 
 static NULL: Value = Value::Null;
 

@@ -1,9 +1,11 @@
 //! The object for the registration of a node, and the corrections of an existing one.
 
+use rubelet_api::resource_name::{hugepages_name, is_hugepages};
+
 use super::{
     NodeFacts, NodeSettings,
     object::{Node, NodeMeta, NodeSpec, NodeTaint, Texts},
-    resources::{hugepages_name, is_extended, is_hugepages},
+    resources::is_extended,
 };
 
 /// Label: name of the node as a host.

@@ -3,18 +3,16 @@
 use std::collections::BTreeMap;
 
 use rubelet_api::{
+    amount,
     quantity::{Quantity, QuantityError},
+    resource_name::{CPU, EPHEMERAL_STORAGE, MEMORY, hugepages_name, hugepages_size},
     resources::{Bytes, MilliCpu},
 };
 
-use super::{NodeFacts, NodeSettings, amount, hard_thresholds::HardThresholds, object::Texts};
+use super::{NodeFacts, NodeSettings, hard_thresholds::HardThresholds, object::Texts};
 use crate::{cpu_list::CpuList, eviction::EvictionSignal};
 
-const CPU: &str = "cpu";
-const MEMORY: &str = "memory";
-const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
 const PODS: &str = "pods";
-const HUGEPAGES: &str = "hugepages-";
 
 /// Amounts of the resources that the kubelet accounts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -216,18 +214,6 @@ pub fn is_extended(name: &str) -> bool {
     !native && !name.starts_with("requests.")
 }
 
-/// True for huge pages of some size.
-#[must_use]
-pub fn is_hugepages(name: &str) -> bool {
-    name.starts_with(HUGEPAGES)
-}
-
-/// The name of huge pages of a size.
-#[must_use]
-pub fn hugepages_name(page_size: Bytes) -> Box<str> {
-    format!("{HUGEPAGES}{}", amount::bytes(page_size)).into()
-}
-
 impl NodeAmounts {
     /// The amounts by name, as in the status.
     #[must_use]
@@ -251,10 +237,9 @@ impl NodeAmounts {
     pub fn from_texts(texts: &Texts) -> Self {
         let quantity = |name: &str| Quantity::parse(texts.get(name)?).ok();
         let units = |name: &str| quantity(name).map_or(0, Quantity::units);
-        let hugepages = texts.keys().filter_map(|name| {
-            let size = Quantity::parse(name.strip_prefix(HUGEPAGES)?).ok()?;
-            Some((size.units(), units(name)))
-        });
+        let hugepages = texts
+            .keys()
+            .filter_map(|name| Some((hugepages_size(name)?, units(name))));
         Self {
             cpu: quantity(CPU).map_or(0, Quantity::milli_cpu),
             memory: units(MEMORY),
@@ -388,7 +373,6 @@ mod tests {
         ] {
             assert_eq!(is_extended(name), extended, "{name}");
         }
-        assert_eq!(&*hugepages_name(2 << 20), "hugepages-2Mi");
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! Tests of `pod_resources`.
 
-use rubelet_api::pod::RestartPolicy;
+use rubelet_api::{
+    pod::RestartPolicy,
+    resources::{ResourceAmounts, Resources},
+};
 
 use super::*;
 use crate::test_pods::{amounts, container, pod};
