@@ -29,7 +29,6 @@ pub(crate) struct EventHub {
 
 #[derive(Debug, Default)]
 struct EventSubscribers {
-    sequence: u64,
     subscribers: Vec<Weak<Mutex<SubscriberQueue>>>,
     closed: bool,
 }
@@ -47,8 +46,8 @@ impl EventHub {
     /// Queues the event for all subscribers. Never waits.
     pub(crate) fn send(&self, mut event: ContainerEvent) {
         let mut hub = self.subscribers.lock();
-        hub.sequence += 1;
-        let sequence = hub.sequence;
+        // Only this changes it, under the lock.
+        let sequence = *self.last.borrow() + 1;
         event.sequence = Some(sequence);
         hub.subscribers.retain(|subscriber| {
             let Some(queue) = subscriber.upgrade() else {

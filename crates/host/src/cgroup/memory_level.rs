@@ -4,7 +4,7 @@
 
 use std::{
     fs::{self, File},
-    io,
+    io::{self, Read as _},
     os::fd::{AsRawFd as _, OwnedFd},
     path::PathBuf,
 };
@@ -46,11 +46,11 @@ impl MemoryLevel {
 
     /// A notification, which ends with the descriptor.
     fn register(&self, headroom: u64) -> io::Result<AsyncFd<OwnedFd>> {
-        let usage = self.directory.join(USAGE);
-        let used = fs::read_to_string(&usage)?;
+        let mut usage = File::open(self.directory.join(USAGE))?;
+        let mut used = String::new();
+        usage.read_to_string(&mut used)?;
         let used: u64 = used.trim().parse().map_err(io::Error::other)?;
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let usage = File::open(usage)?;
         let (of_event, of_usage) = (event.as_raw_fd(), usage.as_raw_fd());
         let level = used.saturating_add(headroom);
         fs::write(

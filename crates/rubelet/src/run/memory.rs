@@ -11,7 +11,7 @@ const QUIET: Duration = Duration::from_secs(5);
 
 /// Returns memory once after each burst of work, until one of the channels closes. Each changes when
 /// some work has ended. Does nothing while there is none.
-pub(super) async fn trim_memory<const N: usize>(work: [watch::Receiver<u64>; N]) {
+pub(super) async fn trim_memory(work: Vec<watch::Receiver<u64>>) {
     after_bursts(work, async || {
         let released = spawn_blocking(|| (alloc::trim(), file_pages::release())).await;
         tracing::debug!(?released, "Returned memory to the kernel");
@@ -19,10 +19,7 @@ pub(super) async fn trim_memory<const N: usize>(work: [watch::Receiver<u64>; N])
     .await;
 }
 
-async fn after_bursts<const N: usize>(
-    mut work: [watch::Receiver<u64>; N],
-    mut quiet: impl AsyncFnMut(),
-) {
+async fn after_bursts(mut work: Vec<watch::Receiver<u64>>, mut quiet: impl AsyncFnMut()) {
     loop {
         while let Ok(changed) = timeout(QUIET, any_changed(&mut work)).await {
             if changed.is_err() {
@@ -55,7 +52,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn each_burst_of_any_work_is_followed_by_one_return() {
         let senders: [watch::Sender<u64>; 3] = Default::default();
-        let work = senders.each_ref().map(watch::Sender::subscribe);
+        let work = senders.iter().map(watch::Sender::subscribe).collect();
         let returned = Cell::new(0);
         let mut task = pin!(after_bursts(work, async || returned.set(returned.get() + 1)));
         let mut after = async |seconds| {

@@ -359,9 +359,7 @@ fn spawn_watchers(
         problems,
     ));
     tasks.spawn(notify::watchdog(agent.heartbeats.clone()));
-    let (pods, sessions) = (agent.pods.versions(), observer.ended_sessions());
-    match embedded.map(|runtime| runtime.ended_sessions()) {
-        Some(of_runtime) => tasks.spawn(memory::trim_memory([pods, sessions, of_runtime])),
-        None => tasks.spawn(memory::trim_memory([pods, sessions])),
-    };
+    let mut work = vec![agent.pods.versions(), observer.ended_sessions()];
+    work.extend(embedded.map(|runtime| runtime.ended_sessions()));
+    tasks.spawn(memory::trim_memory(work));
 }

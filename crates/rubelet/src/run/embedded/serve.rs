@@ -99,7 +99,7 @@ fn run(listen: Option<String>, flags: &Flags) -> anyhow::Result<()> {
             "Serving the CRI"
         );
         notify::ready();
-        let work = [runtime.changes(), runtime.ended_sessions()];
+        let work = vec![runtime.changes(), runtime.ended_sessions()];
         tokio::spawn(memory::trim_memory(work));
         let stop = async {
             tokio::select! {
