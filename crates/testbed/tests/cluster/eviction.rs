@@ -6,30 +6,13 @@ mod processes;
 
 use serde_json::{Value, json};
 
-use crate::joined::{Joined, WAITS, condition, pod};
-
-/// A pod that is bound to the node, and requests this much memory.
-fn bound(name: &str, script: &str, memory: Option<&str>) -> Value {
-    let mut pod = pod(name, script);
-    pod["spec"]["nodeName"] = "worker".into();
-    if let Some(memory) = memory {
-        let requests = json!({ "memory": memory });
-        pod["spec"]["containers"][0]["resources"] = json!({ "requests": requests });
-    }
-    pod
-}
-
-/// The same with an `emptyDir` on `/data`.
-fn with_volume(mut pod: Value, empty_dir: &Value) -> Value {
-    pod["spec"]["volumes"] = json!([{ "name": "data", "emptyDir": empty_dir }]);
-    pod["spec"]["containers"][0]["volumeMounts"] =
-        json!([{ "name": "data", "mountPath": "/data" }]);
-    pod
-}
+use crate::joined::{Joined, WAITS, bound, condition, with_volume};
 
 /// Starts a pod that uses little.
 fn start_modest(joined: &Joined) {
-    let modest = bound("modest", WAITS, Some("64Mi"));
+    let mut modest = bound("modest", WAITS);
+    let requests = json!({ "memory": "64Mi" });
+    modest["spec"]["containers"][0]["resources"] = json!({ "requests": requests });
     joined.create(&with_volume(modest, &json!({})));
     joined.wait_ready("modest");
 }

@@ -202,6 +202,21 @@ pub(crate) fn pod(name: &str, script: &str) -> Value {
     })
 }
 
+/// The same, bound to the node: no scheduler is asked.
+pub(crate) fn bound(name: &str, script: &str) -> Value {
+    let mut pod = pod(name, script);
+    pod["spec"]["nodeName"] = "worker".into();
+    pod
+}
+
+/// The same with an `emptyDir` on `/data`.
+pub(crate) fn with_volume(mut pod: Value, empty_dir: &Value) -> Value {
+    pod["spec"]["volumes"] = json!([{ "name": "data", "emptyDir": empty_dir }]);
+    pod["spec"]["containers"][0]["volumeMounts"] =
+        json!([{ "name": "data", "mountPath": "/data" }]);
+    pod
+}
+
 /// A script that runs until SIGTERM.
 pub(crate) const WAITS: &str = "trap 'exit 0' TERM; echo begins; while :; do sleep 0.1; done";
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::joined::{Joined, WAITS, pod, wait_stdout};
+use crate::joined::{Joined, WAITS, bound, wait_stdout, with_volume};
 
 /// Writes 32 MiB to a file, and waits.
 fn writes(file: &str) -> String {
@@ -12,22 +12,11 @@ fn writes(file: &str) -> String {
 /// Writes 32 MiB to its log, and waits.
 const TALKS: &str = "yes 0123456789012345678901234567890 | head -c 33554432; sleep 1000";
 
-/// A pod that is bound to the node, with a limit of local storage for its container.
-fn bound(name: &str, script: &str, limit: Option<&str>) -> Value {
-    let mut pod = pod(name, script);
-    pod["spec"]["nodeName"] = "worker".into();
-    if let Some(limit) = limit {
-        let limits = json!({ "ephemeral-storage": limit });
-        pod["spec"]["containers"][0]["resources"] = json!({ "limits": limits });
-    }
-    pod
-}
-
-/// The same with an `emptyDir` on `/data`.
-fn with_volume(mut pod: Value, empty_dir: &Value) -> Value {
-    pod["spec"]["volumes"] = json!([{ "name": "data", "emptyDir": empty_dir }]);
-    pod["spec"]["containers"][0]["volumeMounts"] =
-        json!([{ "name": "data", "mountPath": "/data" }]);
+/// A pod of the node with a limit of local storage for its container.
+fn limited(name: &str, script: &str, limit: &str) -> Value {
+    let mut pod = bound(name, script);
+    let limits = json!({ "ephemeral-storage": limit });
+    pod["spec"]["containers"][0]["resources"] = json!({ "limits": limits });
     pod
 }
 
@@ -48,18 +37,18 @@ fn with_second(mut pod: Value) -> Value {
 fn pods_that_exceed_their_limits_of_local_storage_are_evicted_and_others_stay() {
     let joined = Joined::start("worker");
     let neighbours = [
-        with_volume(bound("free", &writes("/data/file"), None), &json!({})),
+        with_volume(bound("free", &writes("/data/file")), &json!({})),
         with_volume(
-            bound("modest", &writes("/data/file"), Some("512Mi")),
+            limited("modest", &writes("/data/file"), "512Mi"),
             &json!({ "sizeLimit": "256Mi" }),
         ),
     ];
     let volume = with_volume(
-        bound("volume", &writes("/data/file"), None),
+        bound("volume", &writes("/data/file")),
         &json!({ "sizeLimit": "16Mi" }),
     );
-    let layer = with_second(bound("layer", &writes("/file"), Some("16Mi")));
-    let log = bound("log", TALKS, Some("16Mi"));
+    let layer = with_second(limited("layer", &writes("/file"), "16Mi"));
+    let log = limited("log", TALKS, "16Mi");
     for pod in neighbours.iter().chain([&volume, &layer, &log]) {
         joined.create(pod);
     }

@@ -1,16 +1,9 @@
 //! A node of a cluster whose machine shuts down.
 
 use rubelet_host::logind::peer::{LogindPeer, SignalSender};
-use serde_json::Value;
 
-use crate::joined::{Joined, WAITS, condition, pod};
+use crate::joined::{Joined, WAITS, bound, condition};
 use crate::outside::TIMEOUT;
-
-fn bound(name: &str) -> Value {
-    let mut pod = pod(name, WAITS);
-    pod["spec"]["nodeName"] = "worker".into();
-    pod
-}
 
 #[test]
 fn the_cluster_sees_that_a_node_shuts_down_and_that_it_was_cancelled() {
@@ -31,7 +24,7 @@ fn the_cluster_sees_that_a_node_shuts_down_and_that_it_was_cancelled() {
         waited.unwrap();
     };
     locks(1);
-    joined.create(&bound("web"));
+    joined.create(&bound("web", WAITS));
     joined.wait_ready("web");
 
     logind.announce(true, SignalSender::Logind);
@@ -51,14 +44,14 @@ fn the_cluster_sees_that_a_node_shuts_down_and_that_it_was_cancelled() {
     assert_eq!(status["reason"], "Terminated", "{status}");
     assert_eq!(condition(&ended, "DisruptionTarget"), "True");
     // A DaemonSet's pod tolerates a node that is not ready.
-    joined.create(&bound("late"));
+    joined.create(&bound("late", WAITS));
     let refused = joined.wait_pod("late", "refused", |pod| pod["status"]["phase"] == "Failed");
     let status = &refused["status"];
     assert_eq!(status["reason"], "NodeShutdown", "{status}");
 
     logind.announce(false, SignalSender::Logind);
     joined.wait_node_ready("worker");
-    joined.create(&bound("next"));
+    joined.create(&bound("next", WAITS));
     joined.wait_ready("next");
     locks(1);
 }

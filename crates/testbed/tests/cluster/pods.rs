@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::joined::{Joined, WAITS, pod, restarts, wait_stdout};
+use crate::joined::{Joined, WAITS, bound, pod, restarts, wait_stdout};
 use crate::outside::TIMEOUT;
 use crate::outside::children::Lines;
 
@@ -89,8 +89,7 @@ fn missing_objects_are_awaited_and_unsupported_rejected() {
     assert_eq!(restarts(&seen), 0);
 
     // The scheduler would not bind it.
-    let mut claims = pod("claims", WAITS);
-    claims["spec"]["nodeName"] = "worker".into();
+    let mut claims = bound("claims", WAITS);
     let claim = json!({ "claimName": "data" });
     claims["spec"]["volumes"] = json!([{ "name": "v", "persistentVolumeClaim": claim }]);
     joined.create(&claims);
@@ -101,8 +100,7 @@ fn missing_objects_are_awaited_and_unsupported_rejected() {
     let message = seen["status"]["message"].as_str().unwrap();
     assert!(message.contains("persistentVolumeClaim"), "{message}");
 
-    let mut elsewhere = pod("elsewhere", WAITS);
-    elsewhere["spec"]["nodeName"] = "worker".into();
+    let mut elsewhere = bound("elsewhere", WAITS);
     elsewhere["spec"]["nodeSelector"] = json!({ "disk": "ssd" });
     joined.create(&elsewhere);
     let seen = joined.wait_pod("elsewhere", "is rejected", |pod| {

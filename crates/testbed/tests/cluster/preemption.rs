@@ -2,12 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::joined::{IMAGE, Joined, WAITS, condition, pod, wait_stdout};
+use crate::joined::{IMAGE, Joined, WAITS, bound, condition, wait_stdout};
 
-/// A pod that is bound to the node, with this CPU request.
-fn bound(name: &str, cpu: &str) -> Value {
-    let mut pod = pod(name, WAITS);
-    pod["spec"]["nodeName"] = "worker".into();
+/// A pod of the node with this CPU request.
+fn requesting(name: &str, cpu: &str) -> Value {
+    let mut pod = bound(name, WAITS);
     let requests = json!({ "cpu": cpu, "memory": "16Mi" });
     pod["spec"]["containers"][0]["resources"] = json!({ "requests": requests });
     pod
@@ -51,11 +50,11 @@ fn a_critical_pod_preempts_a_burstable_one_on_a_full_node() {
     let node = joined.cluster.api().get("nodes", "", "worker").unwrap();
     let node = node.unwrap();
     let all = node["status"]["allocatable"]["cpu"].as_str().unwrap();
-    joined.create(&bound("lesser", all));
+    joined.create(&requesting("lesser", all));
     let lesser = joined.wait_ready("lesser");
     assert_eq!(lesser["status"]["qosClass"], "Burstable");
 
-    let mut critical = bound("critical", "50m");
+    let mut critical = requesting("critical", "50m");
     critical["spec"]["priorityClassName"] = "system-node-critical".into();
     joined.create(&critical);
     let critical = joined.wait_ready("critical");
@@ -77,7 +76,7 @@ fn a_critical_pod_preempts_a_burstable_one_on_a_full_node() {
     };
     delete("lesser");
     delete("critical");
-    joined.create(&bound("second", all));
+    joined.create(&requesting("second", all));
     joined.wait_ready("second");
     // Static pods are critical.
     let manifest = format!(

@@ -3,8 +3,8 @@
 use rubelet_testbed::disk::SmallDisk;
 use serde_json::{Value, json};
 
-use super::{bound, evicted, relieved, start_modest, with_volume};
-use crate::joined::Joined;
+use super::{evicted, relieved, start_modest};
+use crate::joined::{Joined, bound, with_volume};
 
 /// The disk, in KiB.
 const DISK: u32 = 256 << 10;
@@ -36,7 +36,7 @@ fn the_pod_that_fills_the_disk_is_evicted_and_only_that_one() {
     // With a pause, so that it does not fill the disk before anybody can look.
     let script = "i=0; while [ $i -lt 240 ]; do dd if=/dev/zero of=/data/$i bs=1M count=1; i=$((i+1)); \
                   sleep 0.05; done; sleep 1000";
-    joined.create(&with_volume(bound("greedy", script, None), &json!({})));
+    joined.create(&with_volume(bound("greedy", script), &json!({})));
     let ended = evicted(&joined);
     let message = ended["status"]["message"].as_str().unwrap();
     let expected =
@@ -50,7 +50,7 @@ fn the_pod_that_takes_all_inodes_is_evicted_and_only_that_one() {
     let (joined, _disk) = on_small_disk(&json!({ "nodefs.inodesFree": "1000" }));
     start_modest(&joined);
     let script = "i=0; while [ $i -lt 3900 ]; do : > /data/$i; i=$((i+1)); done; sleep 1000";
-    joined.create(&with_volume(bound("greedy", script, None), &json!({})));
+    joined.create(&with_volume(bound("greedy", script), &json!({})));
     let ended = evicted(&joined);
     let message = ended["status"]["message"].as_str().unwrap();
     let expected = "The node was low on resource: inodes. Threshold quantity: 1k, available: ";

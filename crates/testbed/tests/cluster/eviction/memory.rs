@@ -3,8 +3,8 @@
 use rubelet_testbed::memory::available_bytes;
 use serde_json::json;
 
-use super::{bound, evicted, relieved, start_modest, with_volume};
-use crate::joined::{Joined, wait_stdout};
+use super::{evicted, relieved, start_modest};
+use crate::joined::{Joined, bound, wait_stdout, with_volume};
 
 const MIB: u64 = 1 << 20;
 /// Memory that the machine must have, and that other tests leave it.
@@ -32,7 +32,7 @@ fn the_pod_that_takes_all_memory_is_evicted_and_only_that_one() {
     });
     start_modest(&joined);
     let greedy = with_volume(
-        bound("greedy", GREEDY, None),
+        bound("greedy", GREEDY),
         &json!({ "medium": "Memory" }),
     );
     joined.create(&greedy);

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{bound, evicted, relieved, start_modest};
-use crate::joined::Joined;
+use super::{evicted, relieved, start_modest};
+use crate::joined::{Joined, bound};
 
 /// What the greedy pod can start before the threshold is crossed. Other tests start fewer meanwhile.
 const ROOM: u64 = 1500;
@@ -33,7 +33,7 @@ fn the_pod_that_takes_all_processes_is_evicted_and_only_that_one() {
             .config("evictionPressureTransitionPeriod", "5s")
     });
     start_modest(&joined);
-    joined.create(&bound("greedy", GREEDY, None));
+    joined.create(&bound("greedy", GREEDY));
     let ended = evicted(&joined);
     let message = ended["status"]["message"].as_str().unwrap();
     let expected = "The node was low on resource: pids. Threshold quantity: ";
