@@ -1,10 +1,12 @@
 //! An agent with 100 pods from a directory: start, idle, recovery, stop. One run yields all
 //! numbers.
 
-use std::time::Duration;
+use std::{net::Ipv4Addr, time::Duration};
 
 use anyhow::{Context, Result, ensure};
+use rubelet_testbed::agent::{AgentBuilder, free_port};
 use rubelet_testbed::containerd::{HostPorts, Line};
+use rubelet_testbed::http::{self, Response};
 use rubelet_testbed::{Agent, Containerd, CriTruth, clock, images, proc, wait};
 
 use super::report::Results;
@@ -28,7 +30,11 @@ const ADOPTIONS: usize = 5;
 const SUMMARIES: usize = 9;
 /// The usual interval of a metrics server.
 const SCRAPES: Duration = Duration::from_secs(15);
-/// The age of statistics that the local socket shows, and a little.
+const SUMMARY: &str = "/stats/summary";
+const CADVISOR: &str = "/metrics/cadvisor";
+/// What a metrics server reads.
+const RESOURCE: &str = "/metrics/resource";
+/// The age of statistics that are shown again, and a little.
 const STATS_AGE: Duration = Duration::from_millis(1100);
 
 /// The benchmarks that need [`IDLE`] to pass.
@@ -48,19 +54,31 @@ const MEMORY_NAMES: [&str; 4] = [
 
 /// Starts an agent with 100 pods in its directory, on a runtime of their own. Does not wait.
 pub(super) fn start(request: &Request<'_>) -> Result<(Containerd, Agent)> {
+    start_with(request, |builder| builder)
+}
+
+fn start_with(
+    request: &Request<'_>,
+    configure: impl FnOnce(AgentBuilder) -> AgentBuilder,
+) -> Result<(Containerd, Agent)> {
     let containerd = Containerd::start_line(Line::V2, HostPorts::None)?;
     let mut builder = Agent::builder(&containerd).program(&request.program);
     for number in 0..PODS {
         builder = builder.manifest(file_name(number), manifest(number));
     }
     progress("start 100 pods");
-    let agent = builder.start()?;
+    let agent = configure(builder).start()?;
     Ok((containerd, agent))
 }
 
 /// Measures the selected benchmarks of this group.
 pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
-    let (containerd, mut agent) = start(request)?;
+    let port = free_port(Ipv4Addr::LOCALHOST.into())?;
+    let (containerd, mut agent) = start_with(request, |builder| {
+        builder
+            .config("readOnlyPort", port)
+            .flag("--housekeeping-interval=1s")
+    })?;
     results.add("start_100_s", until_ready(&agent)?.as_secs_f64());
     if MEMORY_NAMES.iter().any(|name| request.includes(name)) {
         memory(pid(&agent)?, results)?;
@@ -81,10 +99,10 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
         results.add("summary_ms_100", summary_ms(&agent)?);
     }
     if request.includes("cadvisor_ms_100") {
-        results.add("cadvisor_ms_100", cadvisor_ms(&agent)?);
+        results.add("cadvisor_ms_100", cadvisor_ms(port)?);
     }
     if request.includes("stats_cpu_pct_100") {
-        results.add("stats_cpu_pct_100", scraped_percent(&agent)?);
+        results.add("stats_cpu_pct_100", scraped_percent(pid(&agent)?, port)?);
     }
     if request.includes("runtime_cpu_idle_alone_pct_100") {
         progress("60 s of nothing without the agent");
@@ -117,15 +135,17 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
 
 /// The time of one `/stats/summary` of all pods, in milliseconds.
 pub(super) fn summary_ms(agent: &Agent) -> Result<f64> {
-    statistics_ms(agent, "/stats/summary", |text| {
+    let get = || agent.get(SUMMARY);
+    statistics_ms(SUMMARY, get, |text| {
         let summary: serde_json::Value = serde_json::from_str(text)?;
         Ok(summary["pods"].as_array().map_or(0, Vec::len))
     })
 }
 
 /// The time of one `/metrics/cadvisor` of all pods, in milliseconds.
-fn cadvisor_ms(agent: &Agent) -> Result<f64> {
-    statistics_ms(agent, "/metrics/cadvisor", |text| {
+fn cadvisor_ms(port: u16) -> Result<f64> {
+    let get = || get_port(port, CADVISOR);
+    statistics_ms(CADVISOR, get, |text| {
         let of_main = |line: &&str| {
             line.starts_with("container_memory_working_set_bytes{")
                 && line.contains("container=\"main\"")
@@ -135,14 +155,18 @@ fn cadvisor_ms(agent: &Agent) -> Result<f64> {
 }
 
 /// The median time of one answer, in milliseconds. `pods` counts the pods in it.
-fn statistics_ms(agent: &Agent, path: &str, pods: impl Fn(&str) -> Result<usize>) -> Result<f64> {
+fn statistics_ms(
+    path: &str,
+    get: impl Fn() -> Result<Response>,
+    pods: impl Fn(&str) -> Result<usize>,
+) -> Result<f64> {
     progress(&format!("{path} of 100 pods"));
     let mut times = Vec::new();
     for _ in 0..SUMMARIES {
         // Younger numbers would not be read again.
         wait::pass(STATS_AGE);
         let start = clock::now();
-        let answer = agent.get(path)?;
+        let answer = get()?;
         times.push(start.elapsed());
         ensure!(answer.status == 200, "{path} gave {}", answer.status);
         let pods = pods(&answer.text())?;
@@ -153,21 +177,22 @@ fn statistics_ms(agent: &Agent, path: &str, pods: impl Fn(&str) -> Result<usize>
 }
 
 /// CPU usage of the agent while its statistics are read as a metrics server reads them, in percent of one core.
-fn scraped_percent(agent: &Agent) -> Result<f64> {
+fn scraped_percent(pid: u32, port: u16) -> Result<f64> {
     progress("60 s with a metrics server");
-    let cpu = || proc::cpu_time(pid(agent)?).context("the agent has exited");
+    let cpu = || proc::cpu_time(pid).context("the agent has exited");
     let (start, before) = (clock::now(), cpu()?);
     while start.elapsed() < IDLE {
-        let answer = agent.get("/metrics/resource")?;
-        ensure!(
-            answer.status == 200,
-            "/metrics/resource gave {}",
-            answer.status
-        );
+        let answer = get_port(port, RESOURCE)?;
+        ensure!(answer.status == 200, "{RESOURCE} gave {}", answer.status);
         wait::pass(SCRAPES);
     }
     let used = cpu()? - before;
     Ok(used.as_secs_f64() / start.elapsed().as_secs_f64() * 100.0)
+}
+
+/// GET from the node's port.
+fn get_port(port: u16, path: &str) -> Result<Response> {
+    http::get_tcp(&format!("{}:{port}", Ipv4Addr::LOCALHOST), path)
 }
 
 /// The memory of the agent right after the start of all pods.

@@ -31,10 +31,7 @@ fn the_pod_that_takes_all_memory_is_evicted_and_only_that_one() {
             .config("evictionPressureTransitionPeriod", "10s")
     });
     start_modest(&joined);
-    let greedy = with_volume(
-        bound("greedy", GREEDY),
-        &json!({ "medium": "Memory" }),
-    );
+    let greedy = with_volume(bound("greedy", GREEDY), &json!({ "medium": "Memory" }));
     joined.create(&greedy);
 
     let ended = evicted(&joined);
