@@ -87,12 +87,7 @@ impl ReadBuffer {
 
     /// Memory that nothing uses any more, or new memory.
     fn reused(&mut self) -> Vec<u8> {
-        let is_free = self.recent.front().is_some_and(Bytes::is_unique);
-        let free = if is_free {
-            self.recent.pop_front()
-        } else {
-            None
-        };
+        let free = self.recent.pop_front_if(|bytes| bytes.is_unique());
         let mut buffer = Vec::from(free.unwrap_or_default());
         buffer.clear();
         buffer.reserve_exact(READ);
