@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use rubelet_api::{pod::Pod, status::PodStatus};
 use rubelet_base::PodUid;
-use rubelet_pod_plan::{History, PlanReason};
+use rubelet_pod_plan::{History, PlanReason, VolumeState};
 
 use crate::board::Board;
 
@@ -29,6 +29,21 @@ pub struct PodEntry {
     pub wake_at: Option<Timestamp>,
     /// True if nothing of the pod is left on this node; the entry stays while its source lists it.
     pub finished: bool,
+}
+
+impl PodEntry {
+    /// True if no container of the pod will run any more.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.finished || self.status.phase.is_terminal()
+    }
+
+    /// True if the pod holds nothing any more that another pod may need, such as volumes in memory
+    /// (kubelet: `PodResourcesAreReclaimed`).
+    #[must_use]
+    pub fn has_released(&self) -> bool {
+        self.finished || self.has_ended() && self.history.volumes != VolumeState::Made
+    }
 }
 
 impl PartialEq for PodEntry {

@@ -6,10 +6,7 @@ use rubelet_api::pod::Pod;
 use rubelet_base::PodUid;
 use rubelet_cri::v1;
 use rubelet_node_plan::eviction::{EVICTED, PodEviction};
-use rubelet_node_state::{
-    events::{EventType, Subject},
-    pod_board::PodEntry,
-};
+use rubelet_node_state::events::{EventType, Subject};
 use rubelet_pod_plan::{Eviction, ExternalCondition, cri_config::labels::POD_UID};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, info, warn};
@@ -36,7 +33,7 @@ impl EvictionTask {
         let entries = self.context.board.list();
         let active: Vec<_> = entries
             .iter()
-            .filter(|(_, _, entry)| is_active(entry))
+            .filter(|(_, _, entry)| !entry.has_ended())
             .collect();
         self.stuck
             .retain(|uid| active.iter().any(|(active, ..)| active == uid));
@@ -144,7 +141,7 @@ impl EvictionTask {
         let mut versions = board.versions();
         let began = Instant::now();
         let ended = async {
-            while board.get(uid).is_some_and(|entry| is_active(&entry)) {
+            while board.get(uid).is_some_and(|entry| !entry.has_ended()) {
                 if versions.changed().await.is_err() {
                     return;
                 }
@@ -171,12 +168,12 @@ impl EvictionTask {
     }
 
     /// Waits until what a pod that has ended held is free, such as its volumes in memory: before that it
-    /// would be another pod's turn for nothing (kubelet: `PodResourcesAreReclaimed`).
+    /// would be another pod's turn for nothing.
     async fn until_released(&self, uid: &PodUid) {
         let board = &self.context.board;
         let mut versions = board.versions();
         let released = async {
-            while board.get(uid).is_some_and(|entry| !entry.finished) {
+            while board.get(uid).is_some_and(|entry| !entry.has_released()) {
                 if versions.changed().await.is_err() {
                     return;
                 }
@@ -192,8 +189,4 @@ impl EvictionTask {
             slow_end::report(&self.context.recorder, &entry.pod);
         }
     }
-}
-
-fn is_active(entry: &PodEntry) -> bool {
-    !entry.finished && !entry.status.phase.is_terminal()
 }

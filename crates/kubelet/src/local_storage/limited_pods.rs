@@ -35,8 +35,7 @@ impl LimitedPods {
     pub(super) fn update(&mut self, context: &PodContext) {
         let mut before = std::mem::take(&mut self.0);
         for (uid, _, entry) in context.board.list() {
-            let has_ended = entry.finished || entry.status.phase.is_terminal();
-            if has_ended || entry.deletion.is_some() || is_evicted(context, &uid) {
+            if entry.has_ended() || entry.deletion.is_some() || is_evicted(context, &uid) {
                 continue;
             }
             let known = before.remove(&uid);

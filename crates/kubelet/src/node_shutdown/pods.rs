@@ -5,8 +5,7 @@ use std::{pin::pin, sync::Arc, time::Duration};
 use futures_util::future::join_all;
 use rubelet_api::pod::Pod;
 use rubelet_node_plan::node_shutdown::{EndingGroup, TERMINATED, TERMINATED_MESSAGE};
-use rubelet_node_state::pod_board::PodEntry;
-use rubelet_pod_plan::{Eviction, ExternalCondition, history::VolumeState};
+use rubelet_pod_plan::{Eviction, ExternalCondition};
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::{info, warn};
 
@@ -22,7 +21,7 @@ impl NodeShutdown {
         let started = self.context.clock.now();
         self.note_start(started).await;
         let entries = self.context.board.list();
-        let active = entries.iter().filter(|(_, _, entry)| !has_ended(entry));
+        let active = entries.iter().filter(|(_, _, entry)| !entry.has_ended());
         let pods = active.map(|(_, _, entry)| Arc::clone(&entry.pod));
         for ending in self.settings.policy.plan(pods) {
             self.end_group(&ending).await;
@@ -55,7 +54,7 @@ impl NodeShutdown {
             let board = &self.context.board;
             let still = ending.pods.iter().filter(|pod| {
                 let entry = board.get(&pod.uid);
-                entry.is_some_and(|entry| !has_ended(&entry))
+                entry.is_some_and(|entry| !entry.has_ended())
             });
             let names: Vec<String> = still.map(|pod| pod.name.to_string()).collect();
             warn!(
@@ -99,7 +98,7 @@ impl NodeShutdown {
         let (uid, board) = (&pod.uid, &self.context.board);
         let mut versions = board.versions();
         let released = async {
-            while board.get(uid).is_some_and(|entry| !is_released(&entry)) {
+            while board.get(uid).is_some_and(|entry| !entry.has_released()) {
                 if versions.changed().await.is_err() {
                     return;
                 }
@@ -118,19 +117,11 @@ impl NodeShutdown {
             .context
             .board
             .get(&pod.uid)
-            .is_some_and(|entry| has_ended(&entry))
+            .is_some_and(|entry| entry.has_ended())
         {
             // Only its volumes are left.
             return;
         }
         slow_end::report(&self.context.recorder, pod);
     }
-}
-
-fn has_ended(entry: &PodEntry) -> bool {
-    entry.finished || entry.status.phase.is_terminal()
-}
-
-fn is_released(entry: &PodEntry) -> bool {
-    has_ended(entry) && (entry.finished || entry.history.volumes != VolumeState::Made)
 }

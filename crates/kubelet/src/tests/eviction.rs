@@ -260,7 +260,11 @@ async fn pods_go_one_by_one_until_enough_is_free() {
     on.run("third", "priority: 3", 200).await;
     let late = on.run("fourth", "priority: 4", 800).await;
     on.until_failed("second").await;
-    on.until_failed("first").await;
+    let took = on.until_failed("first").await;
+    assert!(
+        took <= seconds(5),
+        "a pod that has ended is not waited for: {took:?}"
+    );
     sleep(seconds(100)).await;
     assert_eq!(on.node.phase("third"), Some(Phase::Failed));
     assert_eq!(on.node.phase("fourth"), Some(Phase::Running));
