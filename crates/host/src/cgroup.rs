@@ -10,6 +10,7 @@ mod devices;
 mod ensure;
 mod freeze;
 mod kill;
+mod member;
 mod memory_level;
 mod oom;
 mod pause;

@@ -1,14 +1,14 @@
 //! From what was read to the samples of pods.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use crate::{
     cgroups::CgroupReadings,
     disks::DiskReadings,
     from_cgroup,
-    from_cri::RuntimeUsage,
+    from_cri::{LayerUsage, RuntimeUsage},
     rate::CpuRates,
-    sample::{CgroupSample, ContainerSample, FsSample, PodSample, UsageSample},
+    sample::{CgroupSample, ContainerSample, FsSample, NetworkSample, PodSample, UsageSample},
     target::{ContainerTarget, PodTarget},
 };
 
@@ -27,6 +27,8 @@ pub enum UsageSource {
 pub(crate) struct Readings {
     pub(crate) cgroups: CgroupReadings,
     pub(crate) runtime: RuntimeUsage,
+    /// Writable layers, by the identifier of the container, where only these were asked for.
+    pub(crate) layers: Arc<HashMap<String, LayerUsage>>,
     pub(crate) disks: DiskReadings,
 }
 
@@ -52,9 +54,18 @@ impl Readings {
         cgroup.or_else(|| self.runtime.pods.get(uid)?.processes)
     }
 
+    /// The network, as read here or as the runtime reports it.
+    fn network(&self, uid: &str) -> Option<NetworkSample> {
+        let own = self.cgroups.networks.get(uid);
+        own.or_else(|| self.runtime.pods.get(uid)?.network.as_ref())
+            .cloned()
+    }
+
     /// The writable layer, and what is left on its file system.
     fn rootfs(&self, container: &ContainerTarget) -> Option<FsSample> {
-        let layer = self.runtime.containers.get(&*container.id)?.layer?;
+        let asked = self.runtime.containers.get(&*container.id);
+        let layer = asked.and_then(|usage| usage.layer);
+        let layer = layer.or_else(|| self.layers.get(&*container.id).copied())?;
         Some(self.disks.layers?.part(layer.bytes, layer.inodes))
     }
 
@@ -75,6 +86,12 @@ fn pick(
         UsageSource::Cgroups => cgroup.or(runtime),
         UsageSource::Runtime => runtime.or(cgroup),
     }
+}
+
+/// Whether the network of every pod that has one was read here.
+pub(crate) fn has_networks(targets: &[PodTarget], cgroups: &CgroupReadings) -> bool {
+    let mut pods = targets.iter().filter(|pod| pod.has_network);
+    pods.all(|pod| cgroups.networks.contains_key(&pod.uid))
 }
 
 /// Whether the numbers of every pod and container are in their cgroups: then no runtime is asked.
@@ -105,14 +122,13 @@ pub(crate) fn pods(
     let mut all = Vec::with_capacity(targets.len());
     for pod in targets {
         let usage = rated(&pod.uid, readings.pod(&pod.uid, source));
-        let runtime = readings.runtime.pods.get(&*pod.uid);
         let mut sample = PodSample {
             namespace: pod.namespace.clone(),
             name: pod.name.clone(),
             uid: pod.uid.clone(),
             started_at: pod.started_at,
             usage,
-            network: runtime.and_then(|of| of.network.clone()),
+            network: readings.network(&pod.uid),
             processes: readings.processes(&pod.uid),
             cgroup: readings.cgroups.pods.get(&pod.uid).cloned(),
             containers: Vec::with_capacity(pod.containers.len()),

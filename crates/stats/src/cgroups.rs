@@ -11,7 +11,8 @@ use rubelet_host::CgroupFs;
 
 use crate::{
     filesystem,
-    sample::CgroupSample,
+    pod_network::NetworkReader,
+    sample::{CgroupSample, NetworkSample},
     target::{PodTarget, is_cgroup_of},
 };
 
@@ -22,30 +23,43 @@ pub(crate) struct CgroupReadings {
     pub(crate) pods: HashMap<Arc<str>, Arc<CgroupSample>>,
     /// By the identifier of the container.
     pub(crate) containers: HashMap<Arc<str>, Arc<CgroupSample>>,
+    /// Networks by the UID of the pod, where they are to be read.
+    pub(crate) networks: HashMap<Arc<str>, NetworkSample>,
     /// All pods together.
     pub(crate) kubepods: Option<Arc<CgroupSample>>,
     /// Names of the block devices in them, by their numbers.
     pub(crate) devices: BTreeMap<(u32, u32), Box<str>>,
 }
 
-/// Reads the cgroups of `targets` and the first one of `kubepods` that exists; those that are gone, or
-/// belong to another machine, are omitted. Blocks.
-pub(crate) fn read(
-    fs: &CgroupFs,
-    targets: &[PodTarget],
-    kubepods: &[CgroupPath],
-    now: &dyn Fn() -> Timestamp,
-) -> CgroupReadings {
+/// What is read.
+pub(crate) struct CgroupRequest<'a> {
+    pub(crate) targets: &'a [PodTarget],
+    /// The cgroups of all pods; the first one that exists is read.
+    pub(crate) kubepods: &'a [CgroupPath],
+    /// Whether all numbers are read.
+    pub(crate) all: bool,
+    /// Reads networks.
+    pub(crate) networks: Option<NetworkReader<'a>>,
+    pub(crate) now: &'a dyn Fn() -> Timestamp,
+}
+
+/// Reads cgroups; those that are gone, or belong to another machine, are omitted. Blocks.
+pub(crate) fn read(fs: &CgroupFs, request: &CgroupRequest<'_>) -> CgroupReadings {
     let mut readings = CgroupReadings::default();
+    let now = request.now;
     let read = |path: &CgroupPath| {
-        let stats = fs.stats(path).ok()?;
+        let stats = match request.all {
+            true => fs.stats(path),
+            false => fs.usage(path),
+        };
+        let stats = stats.ok()?;
         Some(Arc::new(CgroupSample {
             path: path.as_str().into(),
             at: now(),
             stats,
         }))
     };
-    for pod in targets {
+    for pod in request.targets {
         let mut paths = pod.cgroups.iter().filter(|path| fs.exists_somewhere(path));
         let Some(path) = paths.next() else {
             continue;
@@ -53,7 +67,7 @@ pub(crate) fn read(
         if let Some(reading) = read(path) {
             readings.pods.insert(Arc::clone(&pod.uid), reading);
         }
-        let names = fs.children(path).unwrap_or_default();
+        let names = fs.child_names(path);
         for container in &pod.containers {
             let name = names.iter().find(|name| is_cgroup_of(name, &container.id));
             let path = name.and_then(|name| path.join(name).ok());
@@ -63,8 +77,13 @@ pub(crate) fn read(
                     .insert(Arc::clone(&container.id), reading);
             }
         }
+        if let Some(networks) = request.networks.as_ref().filter(|_| pod.has_network)
+            && let Some(network) = networks.read(path, now())
+        {
+            readings.networks.insert(Arc::clone(&pod.uid), network);
+        }
     }
-    readings.kubepods = kubepods.iter().find_map(read);
+    readings.kubepods = request.kubepods.iter().find_map(read);
     readings.devices = devices(&readings);
     readings
 }

@@ -1,9 +1,11 @@
 //! Measures on request. Nothing is read while nobody asks, and nothing twice within the age that a
 //! request allows.
 
+mod answer;
+mod layers;
 mod sources;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use rubelet_cri::{ImageService, RuntimeService};
 use rubelet_host::CgroupFs;
@@ -54,14 +56,14 @@ pub struct StatsSettings {
 }
 
 /// What a request is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StatsDetail {
-    /// CPU, memory and swap.
+    /// CPU, memory, swap and processes.
     Usage,
-    /// Also disks, networks and processes.
-    Full,
-    /// Also the space that volumes use.
-    Volumes,
+    /// Also disks, networks, and all other numbers of cgroups.
+    Cadvisor,
+    /// Usage, disks, networks, and the space that volumes use.
+    Summary,
 }
 
 /// Measures the node and its pods.
@@ -76,12 +78,10 @@ type TimedSample = (Instant, Arc<StatsSample>);
 
 #[derive(Default)]
 struct CollectorState {
-    /// The last sample, of any detail.
-    last: Option<TimedSample>,
-    /// The last full sample, with or without volumes.
-    full: Option<TimedSample>,
-    /// The last sample with volumes.
-    volumes: Option<TimedSample>,
+    /// The last sample of each detail.
+    last: BTreeMap<StatsDetail, TimedSample>,
+    /// What was incomplete last.
+    problems: Vec<String>,
     rates: CpuRates,
     sources: StatsSources,
 }
@@ -101,9 +101,9 @@ impl StatsCollector {
     pub async fn sample(&self, detail: StatsDetail, max_age: Duration) -> Arc<StatsSample> {
         let mut state = self.state.lock().await;
         let known = match detail {
-            StatsDetail::Usage => &state.last,
-            StatsDetail::Full => &state.full,
-            StatsDetail::Volumes => &state.volumes,
+            // Every sample has the usage.
+            StatsDetail::Usage => state.last.values().max_by_key(|(at, _)| *at),
+            _ => state.last.get(&detail),
         };
         if let Some((at, sample)) = known
             && at.elapsed() <= max_age
@@ -111,20 +111,14 @@ impl StatsCollector {
             return Arc::clone(sample);
         }
         let sample = Arc::new(self.measure(detail, &mut state).await);
-        let known = state.last.as_ref().map(|(_, known)| &known.problems);
-        if known != Some(&sample.problems) {
+        if state.problems != sample.problems {
             for problem in &sample.problems {
                 tracing::warn!("Statistics are incomplete: {problem}");
             }
+            state.problems.clone_from(&sample.problems);
         }
         let timed = (Instant::now(), Arc::clone(&sample));
-        if detail == StatsDetail::Volumes {
-            state.volumes = Some(timed.clone());
-        }
-        if detail != StatsDetail::Usage {
-            state.full = Some(timed.clone());
-        }
-        state.last = Some(timed);
+        state.last.insert(detail, timed);
         sample
     }
 
@@ -136,7 +130,7 @@ impl StatsCollector {
             trees: &settings.trees,
             log_directory: &settings.log_directory,
             cpu_period_us: settings.cpu_period_us,
-            directories: (detail == StatsDetail::Volumes).then_some(&settings.directories),
+            directories: (detail == StatsDetail::Summary).then_some(&settings.directories),
         };
         let targets = targets(entries, &rules);
         let targets: Arc<[PodTarget]> = targets.into();

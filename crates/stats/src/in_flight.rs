@@ -23,6 +23,14 @@ impl<T> Default for InFlight<T> {
 }
 
 impl<T> InFlight<T> {
+    /// Starts a call if none is in flight. Nobody waits for its value.
+    pub(crate) fn begin(&mut self, start: impl FnOnce() -> JoinHandle<T>) {
+        if self.running.as_ref().is_none_or(JoinHandle::is_finished) {
+            self.running = Some(start());
+            self.hangs = false;
+        }
+    }
+
     /// The value of a new call; `None` if there is none within `patience`, if an earlier call still
     /// hangs, or if the call panicked. The call goes on when nobody waits for it any more.
     ///

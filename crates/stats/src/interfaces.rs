@@ -1,4 +1,4 @@
-//! The network interfaces of the node, from `/proc/net/dev`.
+//! Network interfaces, from `/proc/PID/net/dev`.
 
 use jiff::Timestamp;
 
@@ -10,16 +10,25 @@ const MOST_INTERFACES: usize = 64;
 /// The default interface by its name, as in the kubelet.
 const DEFAULT: &str = "eth0";
 
-/// The interfaces, without the node's ends of those of pods. `None` if the text has no table.
-pub(crate) fn parse(text: &str, at: Timestamp) -> Option<NetworkSample> {
+/// The interfaces of the node, without its ends of those of pods. `None` if the text has no table.
+pub(crate) fn of_node(text: &str, at: Timestamp) -> Option<NetworkSample> {
+    let is_of_pod = |name: &str| {
+        ["veth", "docker"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+    };
+    parse(text, at, |name| !is_of_pod(name))
+}
+
+/// The interfaces of a pod. `None` if the text has no table.
+pub(crate) fn of_pod(text: &str, at: Timestamp) -> Option<NetworkSample> {
+    parse(text, at, |_| true)
+}
+
+fn parse(text: &str, at: Timestamp, is_shown: impl Fn(&str) -> bool) -> Option<NetworkSample> {
     // Two lines of headings.
     let lines = text.lines().skip(2).filter_map(interface);
-    let is_shown = |one: &InterfaceSample| {
-        &*one.name != "lo"
-            && !["veth", "docker"]
-                .iter()
-                .any(|prefix| one.name.starts_with(prefix))
-    };
+    let is_shown = |one: &InterfaceSample| &*one.name != "lo" && is_shown(&one.name);
     let mut interfaces: Vec<_> = lines.filter(is_shown).take(MOST_INTERFACES).collect();
     let default = interfaces.iter().position(|one| &*one.name == DEFAULT);
     if let Some(place) = default {
@@ -62,7 +71,7 @@ mod tests {
             wlan0: 5 0 0 0 0 0 0 0 6 0 0 0 0 0 0 0\n  \
             eth0: 10 1 2 0 0 0 0 0 20 3 4 0 0 0 0 0\n\
             short: 7\n";
-        let found = parse(text, Timestamp::UNIX_EPOCH).unwrap();
+        let found = of_node(text, Timestamp::UNIX_EPOCH).unwrap();
         let names: Vec<&str> = found.interfaces.iter().map(|one| &*one.name).collect();
         assert_eq!(names, ["eth0", "wlan0", "short"]);
         assert!(found.has_default);
@@ -75,6 +84,8 @@ mod tests {
         ];
         assert_eq!(numbers, [Some(10), Some(2), Some(20), Some(4)]);
         assert_eq!(found.interfaces[2].tx_bytes, None);
-        assert_eq!(parse("", Timestamp::UNIX_EPOCH), None);
+        assert_eq!(of_node("", Timestamp::UNIX_EPOCH), None);
+        let names = of_pod(text, Timestamp::UNIX_EPOCH).unwrap().interfaces;
+        assert_eq!(names.len(), 4, "{names:?}");
     }
 }

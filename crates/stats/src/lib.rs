@@ -1,10 +1,11 @@
 //! Resource usage of the node, its pods and their containers.
 //!
-//! [`StatsCollector`] reads numbers when somebody asks: the machine's from `/proc` (`node.rs`), those
-//! of pods and containers from their cgroups (`cgroups.rs`), or from the runtime where a cgroup has
-//! not all of them (`from_cri.rs`), those of disks from the file systems (`disks.rs`), those of volumes from their files (`volumes.rs`). `assemble.rs` decides which number is whose, `rate.rs` computes
-//! usage per second. A file system or a runtime that hangs costs its own numbers, and the time of one
-//! request (`in_flight.rs`).
+//! [`StatsCollector`] reads numbers when somebody asks: the machine's from `/proc` (`node.rs`), those of pods and
+//! containers from their cgroups (`cgroups.rs`), their networks through one of their processes (`pod_network.rs`), those
+//! of disks from the file systems (`disks.rs`), those of volumes from their files (`volumes.rs`). The runtime knows the
+//! sizes of writable layers (`collector/layers.rs`), and is asked for all where the kernel does not suffice
+//! (`from_cri.rs`). `assemble.rs` decides which number is whose, `rate.rs` computes usage per second. A file system or a
+//! runtime that hangs costs its own numbers, and the time of one request (`in_flight.rs`).
 //!
 //! A [`StatsSample`] is rendered by functions of it alone:
 //!
@@ -27,6 +28,7 @@ mod from_cri;
 mod in_flight;
 mod interfaces;
 mod node;
+mod pod_network;
 mod rate;
 mod resource_metrics;
 mod sample;

@@ -92,7 +92,7 @@ fn parse(files: NodeFiles<'_>, at: Timestamp) -> NodeSample {
                 .and_then(Pressure::parse)
                 .map(|pressure| IoSample { at, pressure }),
         },
-        network: files.net.and_then(|text| interfaces::parse(text, at)),
+        network: files.net.and_then(|text| interfaces::of_node(text, at)),
         processes: processes(&files, at),
         cores: files.stat.map(cores).filter(|cores| *cores > 0),
         memory_capacity: meminfo.total,

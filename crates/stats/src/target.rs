@@ -20,6 +20,8 @@ pub(crate) struct PodTarget {
     /// The cgroups that the pod may have, one for each driver.
     pub(crate) cgroups: Vec<CgroupPath>,
     pub(crate) containers: Vec<ContainerTarget>,
+    /// False if it is in the node's network namespace.
+    pub(crate) has_network: bool,
     /// Its volumes, where they are to be measured.
     pub(crate) volumes: Vec<VolumeDirectory>,
     /// Its `/etc/hosts`, where volumes are to be measured.
@@ -124,6 +126,7 @@ fn target(entry: &PodEntry, rules: &TargetRules<'_>) -> Option<PodTarget> {
         // A UID that is no name of a cgroup has none.
         cgroups: cgroups.flatten().collect(),
         containers,
+        has_network: !pod.spec.host_network,
         volumes: directories.volumes,
         etc_hosts: directories.etc_hosts,
     })

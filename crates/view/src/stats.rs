@@ -28,8 +28,8 @@ impl StatsParts {
             | StatsDocument::Summary {
                 only_cpu_and_memory: true,
             } => StatsDetail::Usage,
-            StatsDocument::CadvisorMetrics => StatsDetail::Full,
-            StatsDocument::Summary { .. } => StatsDetail::Volumes,
+            StatsDocument::CadvisorMetrics => StatsDetail::Cadvisor,
+            StatsDocument::Summary { .. } => StatsDetail::Summary,
         };
         let sample = self.collector.sample(detail, max_age).await;
         match request.document {

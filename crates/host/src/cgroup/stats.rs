@@ -176,15 +176,38 @@ pub struct PsiStats {
     pub io: Option<Pressure>,
 }
 
+/// Which files are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StatsScope {
+    /// Those of [`CgroupFs::usage`].
+    Usage,
+    /// All.
+    All,
+}
+
 impl CgroupFs {
-    /// Reads the usage of a cgroup, including its descendants.
+    /// Reads all numbers of a cgroup, including its descendants: some 25 files.
     ///
     /// # Errors
     /// The cgroup does not exist, or a file of it can't be read.
     pub fn stats(&self, path: &CgroupPath) -> Result<CgroupStats, StatsError> {
+        self.read(path, StatsScope::All)
+    }
+
+    /// Reads CPU time, memory, swap space, processes and pressure, from a third of the files. Of the other
+    /// numbers those are 0 or `None` that no file of these has: parts of the CPU time, peaks, events and limits
+    /// of processes.
+    ///
+    /// # Errors
+    /// As [`Self::stats`].
+    pub fn usage(&self, path: &CgroupPath) -> Result<CgroupStats, StatsError> {
+        self.read(path, StatsScope::Usage)
+    }
+
+    fn read(&self, path: &CgroupPath, scope: StatsScope) -> Result<CgroupStats, StatsError> {
         match self.layout {
-            CgroupLayout::V2 => v2::stats(self, path),
-            CgroupLayout::V1 | CgroupLayout::Hybrid => v1::stats(self, path),
+            CgroupLayout::V2 => v2::stats(self, path, scope),
+            CgroupLayout::V1 | CgroupLayout::Hybrid => v1::stats(self, path, scope),
         }
     }
 

@@ -103,7 +103,7 @@ impl MachineLevels {
         let mut stats = self
             .kubepods
             .iter()
-            .filter_map(|path| self.cgroups.stats(path).ok());
+            .filter_map(|path| self.cgroups.usage(path).ok());
         let memory = stats.next()?.memory?;
         Some(ResourceLevel {
             available: memory.available()?,

@@ -243,7 +243,7 @@ impl PodCgroups {
             return;
         };
         info!(cgroup = tier.path.as_str(), error = %ErrorChain(&error), "Failed to set values of a cgroup");
-        let usage = || Some(self.fs.stats(&tier.path).ok()?.memory?.usage);
+        let usage = || Some(self.fs.usage(&tier.path).ok()?.memory?.usage);
         if let (Some(limit), Some(usage)) = (tier.values.memory_limit, usage())
             && usage > limit
         {
@@ -362,7 +362,7 @@ impl PodCgroups {
         }
         for tree in [&self.systemd, &self.cgroupfs] {
             let path = tree.pod(pod.spec.qos, &pod.uid).ok()?;
-            match self.fs.stats(&path) {
+            match self.fs.usage(&path) {
                 Ok(stats) => {
                     return Some(PodUsage {
                         memory: stats.memory.unwrap_or_default().working_set,

@@ -32,6 +32,7 @@ fn target(containers: &[&str]) -> PodTarget {
                 cpu_spec: CpuSpec::default(),
             })
             .collect(),
+        has_network: true,
         volumes: Vec::new(),
         etc_hosts: None,
     }

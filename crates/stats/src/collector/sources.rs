@@ -1,32 +1,31 @@
 //! The sources of numbers. They are read at the same time, and each may hang.
 
-use std::{collections::HashMap, future::Future, path::Path, sync::Arc, time::Duration};
+use std::{collections::HashMap, future::Future, path::Path, sync::Arc};
 
-use rubelet_base::{ErrorChain, error_text};
+use rubelet_base::error_text;
 use rubelet_cgroup_plan::CgroupPath;
 use rubelet_cri::{CriError, RuntimeService, v1};
 use rubelet_node_state::clock::Clock;
 use tokio::task::{spawn, spawn_blocking};
 
-use super::{StatsDetail, StatsSettings};
+use super::{
+    StatsDetail, StatsSettings,
+    answer::{PATIENCE, SourceAnswer, unless_unimplemented},
+    layers::LayerSource,
+};
 use crate::{
     assemble::{self, Readings, UsageSource},
-    cgroups::{self, CgroupReadings},
+    cgroups::{self, CgroupReadings, CgroupRequest},
     disks::{self, DiskReadings, RuntimeDisks},
     filesystem,
     from_cri::RuntimeUsage,
     in_flight::InFlight,
     node,
+    pod_network::NetworkReader,
     sample::{FsSample, NodeSample},
     target::PodTarget,
     volumes::{VolumeMeter, VolumeReadings, measurer},
 };
-
-/// How long a request waits for each source. Metrics servers give up after 10 s.
-pub(super) const PATIENCE: Duration = Duration::from_secs(4);
-
-/// A value, or why there is none, for an operator.
-type SourceAnswer<T> = Result<T, String>;
 
 /// Bytes and inodes, by container or pod.
 type FilesByOwner = HashMap<Arc<str>, (u64, u64)>;
@@ -43,6 +42,7 @@ pub(super) struct StatsSources {
     runtime_disks: InFlight<SourceAnswer<RuntimeDisks>>,
     root: InFlight<SourceAnswer<Option<FsSample>>>,
     logs: InFlight<SourceAnswer<LogReadings>>,
+    layers: LayerSource,
     volumes: VolumeMeter,
 }
 
@@ -56,8 +56,7 @@ pub(super) struct SourceReadings {
 }
 
 impl StatsSources {
-    /// Reads what `detail` needs. For CPU and memory the runtime is asked only where cgroups do not
-    /// suffice.
+    /// Reads what `detail` needs. But for writable layers the runtime is asked only where nothing else suffices.
     pub(super) async fn read(
         &mut self,
         settings: &StatsSettings,
@@ -65,11 +64,11 @@ impl StatsSources {
         detail: StatsDetail,
     ) -> SourceReadings {
         let full = detail != StatsDetail::Usage;
-        let asks_runtime = full || settings.source == UsageSource::Runtime;
-        let (node, cgroups, root, logs, volumes, runtime_disks, mut runtime) = tokio::join!(
+        let of_runtime = settings.source == UsageSource::Runtime;
+        let (node, cgroups, root, logs, volumes, runtime_disks, layers, mut runtime) = tokio::join!(
             self.node.ask(PATIENCE, || read_node(settings)),
             self.cgroups
-                .ask(PATIENCE, || read_cgroups(settings, targets)),
+                .ask(PATIENCE, || read_cgroups(settings, targets, detail)),
             when(full, self.root.ask(PATIENCE, || read_root(settings))),
             when(
                 full,
@@ -82,13 +81,21 @@ impl StatsSources {
                     .ask(PATIENCE, || read_runtime_disks(settings))
             ),
             when(
-                asks_runtime,
+                full && !of_runtime,
+                self.layers.read(&settings.runtime, targets)
+            ),
+            when(
+                of_runtime,
                 self.runtime.ask(PATIENCE, || read_runtime(settings))
             ),
         );
         let mut problems = Vec::new();
         let cgroups = value("the cgroup file system", Some(cgroups), &mut problems);
-        if runtime.is_none() && !assemble::cgroups_suffice(targets, &cgroups) {
+        let suffice = assemble::cgroups_suffice(targets, &cgroups)
+            && (!full || assemble::has_networks(targets, &cgroups));
+        // One that does not respond is not waited for twice.
+        let hangs = matches!(layers, Some(None));
+        if runtime.is_none() && !suffice && !hangs {
             runtime = Some(self.runtime.ask(PATIENCE, || read_runtime(settings)).await);
         }
         let mut node = value("/proc", Some(node), &mut problems);
@@ -105,6 +112,7 @@ impl StatsSources {
         node.layers_device = disks.device;
         let readings = Readings {
             cgroups,
+            layers: value("the container runtime", layers, &mut problems),
             runtime: value("the container runtime", runtime, &mut problems),
             disks: DiskReadings {
                 layers: node.container_fs,
@@ -159,7 +167,11 @@ fn read_node(settings: &StatsSettings) -> Call<NodeSample> {
     })
 }
 
-fn read_cgroups(settings: &StatsSettings, targets: &Arc<[PodTarget]>) -> Call<CgroupReadings> {
+fn read_cgroups(
+    settings: &StatsSettings,
+    targets: &Arc<[PodTarget]>,
+    detail: StatsDetail,
+) -> Call<CgroupReadings> {
     let (fs, clock) = (settings.cgroups.clone(), settings.clock.clone());
     let kubepods: Vec<CgroupPath> = settings
         .trees
@@ -167,7 +179,18 @@ fn read_cgroups(settings: &StatsSettings, targets: &Arc<[PodTarget]>) -> Call<Cg
         .map(|tree| tree.kubepods().clone())
         .collect();
     let targets = Arc::clone(targets);
-    spawn_blocking(move || Ok(cgroups::read(&fs, &targets, &kubepods, &|| clock.now())))
+    let machine = settings.machine.clone();
+    let reads_networks = detail != StatsDetail::Usage && settings.source == UsageSource::Cgroups;
+    spawn_blocking(move || {
+        let request = CgroupRequest {
+            targets: &targets,
+            kubepods: &kubepods,
+            all: detail == StatsDetail::Cadvisor,
+            networks: reads_networks.then(|| NetworkReader::new(&fs, &machine)),
+            now: &|| clock.now(),
+        };
+        Ok(cgroups::read(&fs, &request))
+    })
 }
 
 fn read_root(settings: &StatsSettings) -> Call<Option<FsSample>> {
@@ -195,7 +218,7 @@ async fn read_volumes(
     detail: StatsDetail,
 ) -> VolumeReadings {
     match settings.volume_period {
-        Some(period) if detail == StatsDetail::Volumes => {
+        Some(period) if detail == StatsDetail::Summary => {
             let measure = measurer(settings.clock.clone(), Arc::clone(&settings.metrics));
             meter.read(targets, period, &measure).await
         }
@@ -216,15 +239,6 @@ fn read_runtime_disks(settings: &StatsSettings) -> Call<RuntimeDisks> {
 fn read_runtime(settings: &StatsSettings) -> Call<RuntimeUsage> {
     let runtime = Arc::clone(&settings.runtime);
     spawn(async move { unless_unimplemented(ask_runtime(runtime).await) })
-}
-
-/// A runtime that has no such numbers is not a problem: those of the kernel are all that exist.
-fn unless_unimplemented<T: Default>(answer: Result<T, CriError>) -> SourceAnswer<T> {
-    match answer {
-        Ok(value) => Ok(value),
-        Err(error) if error.is_unimplemented() => Ok(T::default()),
-        Err(error) => Err(ErrorChain(&error).to_string()),
-    }
 }
 
 /// Asks for the statistics of all pods, or of all containers where a runtime has only those.

@@ -20,7 +20,7 @@ use rubelet_cri::{CriError, CriResult, v1};
 use rubelet_node_plan::CgroupRoot;
 use rubelet_node_state::{board::Board, pod_board::PodEntry};
 
-use super::{sources::PATIENCE, *};
+use super::{answer::PATIENCE, *};
 use crate::target::{PodDirectories, VolumeDirectory};
 
 const NOW: &str = "2026-03-01T12:00:00Z";
@@ -55,7 +55,10 @@ impl ImageService for FakeImages {
 
 struct FakeRuntime {
     answers: Answers,
+    /// How often it was asked for pods.
     asked: AtomicUsize,
+    /// How often it was asked for containers. Their layers grow by a byte each time.
+    asked_for_containers: AtomicUsize,
 }
 
 #[async_trait]
@@ -78,6 +81,10 @@ impl RuntimeService for FakeRuntime {
         if self.answers == Answers::Unimplemented {
             return Err(CriError::unimplemented("ListContainerStats"));
         }
+        if self.answers == Answers::Never {
+            pending::<()>().await;
+        }
+        let before = self.asked_for_containers.fetch_add(1, Ordering::Relaxed);
         let stats = v1::ContainerStats {
             attributes: Some(v1::ContainerAttributes {
                 id: "c1".to_owned(),
@@ -89,7 +96,9 @@ impl RuntimeService for FakeRuntime {
                 ..Default::default()
             }),
             writable_layer: Some(v1::FilesystemUsage {
-                used_bytes: Some(v1::UInt64Value { value: 9 }),
+                used_bytes: Some(v1::UInt64Value {
+                    value: 9 + before as u64,
+                }),
                 ..Default::default()
             }),
             ..Default::default()
@@ -113,7 +122,8 @@ impl TestNode {
             .unwrap();
         let runtime = Arc::new(FakeRuntime {
             answers,
-            asked: AtomicUsize::new(0),
+            asked: AtomicUsize::default(),
+            asked_for_containers: AtomicUsize::default(),
         });
         let cgroups = root.path().join("cgroup");
         let pods = Board::new();
@@ -186,6 +196,18 @@ impl TestNode {
         }
     }
 
+    /// Gives the pod a process in its own network namespace, or in the node's.
+    fn put_network(&self, namespace: &str) {
+        let procs = format!("{}/sandbox/cgroup.procs", self.pod_directory());
+        self.put(&procs, "7\n");
+        self.put("proc/7/net/dev", "\n\nlo: 5\nveth0: 4 0 3\neth0: 6\n");
+        for (process, namespace) in [("self", "net:[1]"), ("7", namespace)] {
+            let directory = self.root.path().join("proc").join(process).join("ns");
+            fs::create_dir_all(&directory).unwrap();
+            std::os::unix::fs::symlink(namespace, directory.join("net")).unwrap();
+        }
+    }
+
     async fn sample(&self) -> Arc<StatsSample> {
         self.collector
             .sample(StatsDetail::Usage, Duration::ZERO)
@@ -194,6 +216,10 @@ impl TestNode {
 
     fn asked(&self) -> usize {
         self.runtime.asked.load(Ordering::Relaxed)
+    }
+
+    fn asked_for_containers(&self) -> usize {
+        self.runtime.asked_for_containers.load(Ordering::Relaxed)
     }
 }
 
@@ -328,6 +354,8 @@ async fn disks_and_networks_are_read_when_they_are_requested() {
     let node = TestNode::new(Answers::WithContainers, UsageSource::Cgroups);
     node.put_cgroup(&node.pod_directory(), 20);
     node.put_cgroup("cgroup/kubepods", 30);
+    node.put_cgroup(&format!("{}/c1", node.pod_directory()), 10);
+    node.put_network("net:[2]");
     node.put("logs/app/0.log", "12345");
     node.put("proc/self/net/dev", "\n\neth0: 1 2 3\n");
     let usage = node.sample().await;
@@ -335,7 +363,7 @@ async fn disks_and_networks_are_read_when_they_are_requested() {
     assert_eq!((usage.node.fs, &usage.node.image_fs), (None, &None));
     let full = || {
         node.collector
-            .sample(StatsDetail::Full, Duration::from_secs(5))
+            .sample(StatsDetail::Cadvisor, Duration::from_secs(5))
     };
     let sample = full().await;
     assert_eq!(sample.problems, Vec::<String>::new());
@@ -348,6 +376,10 @@ async fn disks_and_networks_are_read_when_they_are_requested() {
     assert!(sample.node.fs.unwrap().capacity > Some(0));
     let network = sample.node.network.as_ref().unwrap();
     assert_eq!(network.interfaces[0].rx_errors, Some(3));
+    let network = sample.pods[0].network.as_ref().unwrap();
+    let names: Vec<&str> = network.interfaces.iter().map(|one| &*one.name).collect();
+    assert_eq!((names, network.has_default), (vec!["eth0", "veth0"], true));
+    assert_eq!(node.asked(), 0, "the networks of all pods were read here");
     // A full sample has all that a shorter one has.
     let again = node
         .collector
@@ -360,14 +392,16 @@ async fn disks_and_networks_are_read_when_they_are_requested() {
 async fn volumes_are_added_up_when_they_are_requested() {
     let node = TestNode::new(Answers::WithContainers, UsageSource::Cgroups);
     node.put_cgroup(&node.pod_directory(), 20);
+    node.put_cgroup(&format!("{}/c1", node.pod_directory()), 10);
+    node.put_network("net:[2]");
     node.put("data/file", &"x".repeat(8192));
     node.put("hosts", &"x".repeat(4096));
     let of = |detail| node.collector.sample(detail, Duration::ZERO);
-    let without = of(StatsDetail::Full).await;
+    let without = of(StatsDetail::Cadvisor).await;
     assert_eq!(without.pods[0].volumes, []);
     assert_eq!(without.pods[0].ephemeral_storage, None);
 
-    let with = of(StatsDetail::Volumes).await;
+    let with = of(StatsDetail::Summary).await;
     assert_eq!(with.problems, Vec::<String>::new());
     let [volume] = with.pods[0].volumes.as_slice() else {
         panic!("{:?}", with.pods[0]);
@@ -379,4 +413,47 @@ async fn volumes_are_added_up_when_they_are_requested() {
     let expected = used + 9 + 4096;
     assert!(storage.used >= Some(expected), "{storage:?}, volume {used}");
     assert!(storage.capacity > Some(0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_network_of_the_node_is_not_that_of_a_pod() {
+    let node = TestNode::new(Answers::WithContainers, UsageSource::Cgroups);
+    node.put_cgroup(&node.pod_directory(), 20);
+    node.put_cgroup(&format!("{}/c1", node.pod_directory()), 10);
+    node.put_network("net:[1]");
+    let sample = node
+        .collector
+        .sample(StatsDetail::Summary, Duration::ZERO)
+        .await;
+    assert_eq!(sample.pods[0].network, None);
+    assert_eq!(node.asked(), 1, "the runtime may know it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn layers_are_shown_while_newer_ones_are_on_their_way() {
+    let node = TestNode::new(Answers::WithContainers, UsageSource::Cgroups);
+    node.put_cgroup(&node.pod_directory(), 20);
+    node.put_cgroup(&format!("{}/c1", node.pod_directory()), 10);
+    node.put_network("net:[2]");
+    let after = async |seconds| {
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+        let sample = node
+            .collector
+            .sample(StatsDetail::Summary, Duration::ZERO)
+            .await;
+        // What goes on in the background.
+        tokio::task::yield_now().await;
+        let layer = sample.pods[0].containers[0].rootfs.unwrap();
+        (layer.used.unwrap(), node.asked_for_containers())
+    };
+    assert_eq!(after(0).await, (9, 1), "the first request waits");
+    assert_eq!(after(9).await, (9, 1));
+    assert_eq!(after(1).await, (9, 2));
+    assert_eq!(after(1).await, (10, 2));
+    assert_eq!(
+        after(3600).await,
+        (11, 3),
+        "nobody asks at idle, and old ones are not shown"
+    );
+    assert_eq!(node.asked(), 0);
 }

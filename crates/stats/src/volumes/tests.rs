@@ -25,6 +25,7 @@ fn pod(uid: &str, volumes: &[&str]) -> PodTarget {
         started_at: Timestamp::UNIX_EPOCH,
         cgroups: Vec::new(),
         containers: Vec::new(),
+        has_network: true,
         volumes: volumes.iter().map(directory).collect(),
         etc_hosts: None,
     }

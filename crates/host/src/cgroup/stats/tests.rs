@@ -107,6 +107,64 @@ fn version_2_is_read() {
 }
 
 #[test]
+fn usage_needs_few_files() {
+    let root = temp();
+    let counters = [
+        "memory.events",
+        "memory.peak",
+        "pids.max",
+        "io.stat",
+        "hugetlb",
+    ];
+    let needed = |file: &(&str, &str)| !counters.iter().any(|name| file.0.contains(name));
+    put(root.path(), &VERSION_2);
+    let fs = v2(root.path());
+    let all = fs.stats(&path("/a")).unwrap();
+    let root = temp();
+    put(
+        root.path(),
+        &VERSION_2.into_iter().filter(needed).collect::<Vec<_>>(),
+    );
+    let fs = v2(root.path());
+    assert!(fs.stats(&path("/a")).is_err(), "it reads the others, too");
+    let usage = fs.usage(&path("/a")).unwrap();
+    let of = |stats: &CgroupStats| {
+        let memory = stats.memory.unwrap();
+        let pids = stats.pids.map(|pids| pids.current);
+        let memory = (
+            memory.usage,
+            memory.working_set,
+            memory.rss,
+            memory.limit,
+            memory.page_faults,
+        );
+        (stats.cpu, memory, stats.swap, pids, stats.psi)
+    };
+    assert_eq!(of(&usage), of(&all));
+
+    let root = temp();
+    put(
+        root.path(),
+        &[
+            ("cpu/a/cpuacct.usage", "70000\n"),
+            ("cpu/a/memory.usage_in_bytes", "1000\n"),
+            ("cpu/a/memory.limit_in_bytes", "5000\n"),
+            ("cpu/a/memory.stat", "total_inactive_file 400\n"),
+            ("cpu/a/pids.current", "3\n"),
+        ],
+    );
+    let fs = v1(
+        root.path(),
+        &[("cpu", "cpuacct"), ("cpu", "memory"), ("cpu", "pids")],
+    );
+    assert!(fs.stats(&path("/a")).is_err());
+    let usage = fs.usage(&path("/a")).unwrap();
+    assert_eq!(usage.cpu.unwrap().usage_ns, 70_000);
+    assert_eq!(usage.memory.unwrap().available(), Some(4400));
+    assert_eq!(usage.pids.unwrap().current, 3);
+}
+
+#[test]
 fn version_1_is_read_from_the_directories_that_are_mounted() {
     let root = temp();
     put(

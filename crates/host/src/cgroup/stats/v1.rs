@@ -4,33 +4,50 @@ use rubelet_cgroup_plan::CgroupPath;
 
 use super::{
     CgroupFs, CgroupStats, CpuStats, HugetlbStats, IoStats, MemoryStats, PidsStats, StatsError,
-    SwapStats,
+    StatsScope, SwapStats,
     read::{Reader, device, fields, page_sizes},
 };
 
 /// Version 1 reports an unset limit as a number of pages that no machine has.
 const NO_LIMIT: u64 = 1 << 60;
 
-pub(super) fn stats(fs: &CgroupFs, path: &CgroupPath) -> Result<CgroupStats, StatsError> {
+pub(super) fn stats(
+    fs: &CgroupFs,
+    path: &CgroupPath,
+    scope: StatsScope,
+) -> Result<CgroupStats, StatsError> {
+    let all = scope == StatsScope::All;
     let reader = |name: &str| fs.controller_dir(name, path).map(Reader::new);
     let mut stats = CgroupStats::default();
     if let Some(mut accounting) = reader("cpuacct") {
-        let mut cpu = cpu(&mut accounting)?;
-        if let Some(mut quota) = reader("cpu") {
-            throttling(&mut quota, &mut cpu)?;
+        let mut cpu = CpuStats {
+            usage_ns: accounting.number("cpuacct.usage")?.unwrap_or_default(),
+            ..CpuStats::default()
+        };
+        if all {
+            parts(&mut accounting, &mut cpu)?;
+            if let Some(mut quota) = reader("cpu") {
+                throttling(&mut quota, &mut cpu)?;
+            }
         }
         stats.cpu = Some(cpu);
     }
     if let Some(mut reader) = reader("memory") {
-        let memory = memory(&mut reader)?;
+        let memory = memory(&mut reader, all)?;
         stats.swap = swap(&mut reader, &memory)?;
         stats.memory = Some(memory);
     }
     if let Some(mut reader) = reader("pids") {
         stats.pids = Some(PidsStats {
             current: reader.number("pids.current")?.unwrap_or_default(),
-            limit: reader.number("pids.max")?,
+            limit: match all {
+                true => reader.number("pids.max")?,
+                false => None,
+            },
         });
+    }
+    if !all {
+        return Ok(stats);
     }
     if let Some(mut reader) = reader("hugetlb") {
         stats.hugetlb = hugetlb(&mut reader)?;
@@ -41,11 +58,8 @@ pub(super) fn stats(fs: &CgroupFs, path: &CgroupPath) -> Result<CgroupStats, Sta
     Ok(stats)
 }
 
-fn cpu(reader: &mut Reader) -> Result<CpuStats, StatsError> {
-    let mut cpu = CpuStats {
-        usage_ns: reader.number("cpuacct.usage")?.unwrap_or_default(),
-        ..CpuStats::default()
-    };
+/// The parts of the CPU time.
+fn parts(reader: &mut Reader, cpu: &mut CpuStats) -> Result<(), StatsError> {
     // In user-space clock ticks, of which there are a hundred a second everywhere.
     const TICK_NS: u64 = 10_000_000;
     for (name, ticks) in fields(reader.optional("cpuacct.stat")?.unwrap_or_default()) {
@@ -55,7 +69,7 @@ fn cpu(reader: &mut Reader) -> Result<CpuStats, StatsError> {
             _ => {}
         }
     }
-    Ok(cpu)
+    Ok(())
 }
 
 fn throttling(reader: &mut Reader, cpu: &mut CpuStats) -> Result<(), StatsError> {
@@ -72,21 +86,14 @@ fn throttling(reader: &mut Reader, cpu: &mut CpuStats) -> Result<(), StatsError>
 
 pub(super) fn root_memory(fs: &CgroupFs) -> Option<MemoryStats> {
     let found = fs.hierarchies.iter().find(|one| one.has("memory"))?;
-    memory(&mut Reader::new(found.mount.clone())).ok()
+    memory(&mut Reader::new(found.mount.clone()), false).ok()
 }
 
-fn memory(reader: &mut Reader) -> Result<MemoryStats, StatsError> {
+fn memory(reader: &mut Reader, all: bool) -> Result<MemoryStats, StatsError> {
     let limit = reader.number("memory.limit_in_bytes")?;
     let mut memory = MemoryStats {
         usage: reader.number("memory.usage_in_bytes")?.unwrap_or_default(),
         limit: limit.filter(|limit| *limit < NO_LIMIT),
-        max_usage: reader.optional_number("memory.max_usage_in_bytes")?,
-        kernel: reader
-            .optional_number("memory.kmem.usage_in_bytes")?
-            .unwrap_or_default(),
-        limit_hits: reader
-            .optional_number("memory.failcnt")?
-            .unwrap_or_default(),
         ..MemoryStats::default()
     };
     let mut inactive_file = 0;
@@ -103,6 +110,13 @@ fn memory(reader: &mut Reader) -> Result<MemoryStats, StatsError> {
         }
     }
     memory.working_set = memory.usage.saturating_sub(inactive_file);
+    if !all {
+        return Ok(memory);
+    }
+    let mut number = |name: &str| reader.optional_number(name);
+    memory.max_usage = number("memory.max_usage_in_bytes")?;
+    memory.kernel = number("memory.kmem.usage_in_bytes")?.unwrap_or_default();
+    memory.limit_hits = number("memory.failcnt")?.unwrap_or_default();
     for (name, value) in fields(reader.optional("memory.oom_control")?.unwrap_or_default()) {
         if name == "oom_kill" {
             memory.oom_kills = value;

@@ -4,11 +4,16 @@ use rubelet_cgroup_plan::CgroupPath;
 
 use super::{
     CgroupFs, CgroupStats, CpuStats, HugetlbStats, IoStats, MemoryStats, PidsStats, Pressure,
-    PsiStats, StatsError, SwapStats,
+    PsiStats, StatsError, StatsScope, SwapStats,
     read::{Reader, device, fields, page_sizes},
 };
 
-pub(super) fn stats(fs: &CgroupFs, path: &CgroupPath) -> Result<CgroupStats, StatsError> {
+pub(super) fn stats(
+    fs: &CgroupFs,
+    path: &CgroupPath,
+    scope: StatsScope,
+) -> Result<CgroupStats, StatsError> {
+    let all = scope == StatsScope::All;
     let dir = fs.controller_dir("memory", path);
     let dir = dir.ok_or_else(|| StatsError::NoController {
         path: path.clone(),
@@ -29,19 +34,22 @@ pub(super) fn stats(fs: &CgroupFs, path: &CgroupPath) -> Result<CgroupStats, Sta
         ..CgroupStats::default()
     };
     if has("memory") {
-        stats.memory = Some(memory(&mut reader)?);
+        stats.memory = Some(memory(&mut reader, all)?);
         stats.swap = swap(&mut reader)?;
     }
     if has("pids") {
         stats.pids = Some(PidsStats {
             current: reader.number("pids.current")?.unwrap_or_default(),
-            limit: reader.number("pids.max")?,
+            limit: match all {
+                true => reader.number("pids.max")?,
+                false => None,
+            },
         });
     }
-    if has("hugetlb") {
+    if all && has("hugetlb") {
         stats.hugetlb = hugetlb(&mut reader)?;
     }
-    if has("io") {
+    if all && has("io") {
         stats.io = io(&mut reader)?;
     }
     Ok(stats)
@@ -64,11 +72,10 @@ fn cpu(reader: &mut Reader) -> Result<CpuStats, StatsError> {
     Ok(cpu)
 }
 
-fn memory(reader: &mut Reader) -> Result<MemoryStats, StatsError> {
+fn memory(reader: &mut Reader, all: bool) -> Result<MemoryStats, StatsError> {
     let mut memory = MemoryStats {
         usage: reader.number("memory.current")?.unwrap_or_default(),
         limit: reader.number("memory.max")?,
-        max_usage: reader.optional_number("memory.peak")?,
         ..MemoryStats::default()
     };
     let mut inactive_file = 0;
@@ -85,6 +92,10 @@ fn memory(reader: &mut Reader) -> Result<MemoryStats, StatsError> {
         }
     }
     memory.working_set = memory.usage.saturating_sub(inactive_file);
+    if !all {
+        return Ok(memory);
+    }
+    memory.max_usage = reader.optional_number("memory.peak")?;
     for (name, value) in fields(reader.text("memory.events")?) {
         match name {
             "max" => memory.limit_hits = value,
