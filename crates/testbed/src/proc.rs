@@ -1,6 +1,7 @@
 //! Process information from the kernel: state, memory, CPU time, environment.
 
 use std::io;
+use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
@@ -140,6 +141,17 @@ pub fn all_pids() -> Vec<u32> {
     };
     entries
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// What the descriptors of a process are open on, such as `socket:[17]`; none if it has exited.
+#[must_use]
+pub fn open_files(pid: u32) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
         .collect()
 }
 

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use rubelet_testbed::agent::AgentBuilder;
 use rubelet_testbed::manifest::{WAIT, pod, shell, waiting, with};
 use rubelet_testbed::runtime::Kind;
-use rubelet_testbed::{Agent, Embedded, Node, TestRuntime, images, wait};
+use rubelet_testbed::{Agent, Embedded, Node, TestRuntime, images, proc, wait};
 use serde_json::json;
 
 /// A program that writes its limit to a file, and responds like a CNI plugin.
@@ -138,7 +138,7 @@ fn a_thousand_pods_run_under_the_usual_limit_of_1024() -> Result<()> {
     agent.wait_notification("all pods are ready", STARTS, |told| {
         told.status().is_some_and(|status| status.starts_with(&all))
     })?;
-    let open = fs::read_dir(format!("/proc/{}/fd", pid_of(&agent)?))?.count();
+    let open = proc::open_files(pid_of(&agent)?).len();
     eprintln!("{PODS} pods have {open} files open");
     ensure!(
         open > LIMIT as usize,

@@ -1,6 +1,6 @@
 //! What an agent holds: to see that sessions leave nothing.
 
-use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use rubelet_testbed::http::get_tcp;
@@ -108,12 +108,9 @@ fn commands(agent: &Agent) -> String {
 /// Descriptors of a process, without those by which it watches others: those of containers are opened some time
 /// after their start.
 fn descriptors(pid: u32) -> usize {
-    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else {
-        return 0;
-    };
-    let links = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
-    let watches = |link: &std::path::PathBuf| link.to_string_lossy().contains("pidfd");
-    links.filter(|link| !watches(link)).count()
+    let files = proc::open_files(pid).into_iter();
+    let watches = |file: &PathBuf| file.to_string_lossy().contains("pidfd");
+    files.filter(|file| !watches(file)).count()
 }
 
 fn tasks(agent: &Agent) -> usize {

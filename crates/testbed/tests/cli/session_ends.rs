@@ -1,9 +1,8 @@
 //! Ends of sessions: by their container, by the runtime, by the client.
 
-use std::fs;
 use std::path::PathBuf;
 
-use rubelet_testbed::{Agent, TestRuntime, wait};
+use rubelet_testbed::{Agent, TestRuntime, proc, wait};
 
 use crate::outside::children::Lines;
 use crate::outside::{self, PodText, TIMEOUT};
@@ -62,16 +61,14 @@ fn disconnected_clients_leave_no_process_or_descriptor() {
     let (_runtime, agent) = outside::with_pods(&[PodText::new("web")]);
     // Descriptors of sessions: the agent watches the container's process some time after its start.
     let descriptors = || {
-        let pid = agent.pid().unwrap();
-        let all = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
-        let links = all.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
-        let of_sessions = |link: &PathBuf| {
-            let link = link.to_string_lossy();
+        let files = proc::open_files(agent.pid().unwrap());
+        let of_sessions = |file: &PathBuf| {
+            let file = file.to_string_lossy();
             ["socket:", "pipe:"]
                 .iter()
-                .any(|kind| link.starts_with(kind))
+                .any(|kind| file.starts_with(kind))
         };
-        links.filter(of_sessions).count()
+        files.into_iter().filter(of_sessions).count()
     };
     // One more session, whose descriptors stay open for a moment longer.
     let processes = || {
