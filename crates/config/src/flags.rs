@@ -197,6 +197,12 @@ impl Flags {
             .unwrap_or(HOUSEKEEPING_INTERVAL)
     }
 
+    /// The name of the cgroup of the runtime, if it is given.
+    #[must_use]
+    pub fn runtime_cgroups(&self) -> Option<&str> {
+        self.text("runtime-cgroups")
+    }
+
     /// File that is locked while the agent runs.
     #[must_use]
     pub fn lock_file(&self) -> Option<&str> {

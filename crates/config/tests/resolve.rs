@@ -314,7 +314,7 @@ fn options_without_effect_cause_a_warning() {
          evictionHard:\n  memory.available: 5%\nfeatureGates: {CRIListStreaming: true, GangScheduling: true, NodeSwap: true}\n",
         &[],
         &[
-            "--runtime-cgroups=/x",
+            "--maximum-dead-containers=3",
             "--pod-infra-container-image=pause",
             "--kube-api-content-type=a",
         ],
@@ -327,9 +327,9 @@ fn options_without_effect_cause_a_warning() {
             "--kube-api-content-type: has no effect: requests are always JSON",
             "/etc/kubelet.yaml:7: logging.flushFrequency: has no effect: each line of the log is written immediately",
             "/etc/kubelet.yaml:10: featureGates.CRIListStreaming: this feature gate has no effect yet",
+            "--maximum-dead-containers: has no effect yet",
             "--pod-infra-container-image: has no effect: the runtime chooses the image of sandboxes, \
              and the kubelet has dropped the flag",
-            "--runtime-cgroups: has no effect yet",
         ]
     );
 }

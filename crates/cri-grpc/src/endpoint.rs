@@ -27,7 +27,10 @@ pub enum EndpointError {
 }
 
 /// The path of the socket that `endpoint` names.
-pub(crate) fn socket_path(endpoint: &str) -> Result<PathBuf, EndpointError> {
+///
+/// # Errors
+/// It is none of a Unix socket.
+pub fn socket_path(endpoint: &str) -> Result<PathBuf, EndpointError> {
     let endpoint = endpoint.trim();
     let own = || endpoint.to_owned();
     if endpoint.is_empty() {

@@ -27,7 +27,7 @@ mod server;
 mod status;
 
 pub use client::CriClient;
-pub use endpoint::EndpointError;
+pub use endpoint::{EndpointError, socket_path};
 pub use observer::{CallObserver, IgnoreCalls};
 pub use rubelet_cri::Timeouts;
 #[cfg(feature = "server")]

@@ -18,10 +18,7 @@ pub const ENDPOINTS: &[ParityRow] = &[
     same("GET /metrics/cadvisor"),
     same("GET /metrics/resource"),
     differs("GET /metrics/slis", "501; /healthz and /metrics say it"),
-    not_yet(
-        "GET /stats/summary",
-        "all but system containers other than pods",
-    ),
+    same("GET /stats/summary"),
     same("GET /containerLogs/{}/{}/{}"),
     same("GET /configz"),
     same("GET /exec/{}/{}/{}"),

@@ -8,7 +8,11 @@ use crate::{
     from_cgroup,
     from_cri::{LayerUsage, RuntimeUsage},
     rate::CpuRates,
-    sample::{CgroupSample, ContainerSample, FsSample, NetworkSample, PodSample, UsageSample},
+    sample::{
+        CgroupSample, ContainerSample, FsSample, NetworkSample, PodSample, SystemSample,
+        UsageSample,
+    },
+    system::{KUBELET, PODS, SystemCgroups},
     target::{ContainerTarget, PodTarget},
 };
 
@@ -106,6 +110,34 @@ pub(crate) fn cgroups_suffice(targets: &[PodTarget], cgroups: &CgroupReadings) -
     })
 }
 
+/// The samples of the node's own services and of all pods.
+pub(crate) fn system(
+    cgroups: &CgroupReadings,
+    settings: &SystemCgroups,
+    rates: &mut CpuRates,
+) -> Vec<SystemSample> {
+    let pods = cgroups.kubepods.iter().map(|read| (PODS, read));
+    let services = cgroups.system.iter().map(|(name, read)| (*name, read));
+    let mut sample = |(name, read): (&'static str, &Arc<CgroupSample>)| {
+        // Identifiers of pods and containers have no slash.
+        let key = format!("system/{name}").into();
+        SystemSample {
+            name,
+            started_at: (name == KUBELET).then_some(settings.started_at),
+            usage: rated(rates, &key, from_cgroup::usage(&read.stats, read.at)),
+        }
+    };
+    services.chain(pods).map(&mut sample).collect()
+}
+
+/// With the usage of processors per second.
+fn rated(rates: &mut CpuRates, key: &Arc<str>, mut usage: UsageSample) -> UsageSample {
+    if let Some(cpu) = &mut usage.cpu {
+        cpu.nano_cores = rates.add(key, cpu.at, cpu.usage_ns);
+    }
+    usage
+}
+
 /// The samples of pods. A container of which nothing is known is omitted: it has exited meanwhile.
 pub(crate) fn pods(
     targets: &[PodTarget],
@@ -113,15 +145,9 @@ pub(crate) fn pods(
     source: UsageSource,
     rates: &mut CpuRates,
 ) -> Vec<PodSample> {
-    let mut rated = |key, mut usage: UsageSample| {
-        if let Some(cpu) = &mut usage.cpu {
-            cpu.nano_cores = rates.add(key, cpu.at, cpu.usage_ns);
-        }
-        usage
-    };
     let mut all = Vec::with_capacity(targets.len());
     for pod in targets {
-        let usage = rated(&pod.uid, readings.pod(&pod.uid, source));
+        let usage = rated(rates, &pod.uid, readings.pod(&pod.uid, source));
         let mut sample = PodSample {
             namespace: pod.namespace.clone(),
             name: pod.name.clone(),
@@ -136,7 +162,11 @@ pub(crate) fn pods(
             ephemeral_storage: None,
         };
         for container in &pod.containers {
-            let usage = rated(&container.id, readings.container(&container.id, source));
+            let usage = rated(
+                rates,
+                &container.id,
+                readings.container(&container.id, source),
+            );
             if usage == UsageSample::default() {
                 continue;
             }

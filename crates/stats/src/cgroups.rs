@@ -13,6 +13,7 @@ use crate::{
     filesystem,
     pod_network::NetworkReader,
     sample::{CgroupSample, NetworkSample},
+    system::SystemCgroups,
     target::{PodTarget, is_cgroup_of},
 };
 
@@ -25,6 +26,8 @@ pub(crate) struct CgroupReadings {
     pub(crate) containers: HashMap<Arc<str>, Arc<CgroupSample>>,
     /// Networks by the UID of the pod, where they are to be read.
     pub(crate) networks: HashMap<Arc<str>, NetworkSample>,
+    /// Of the node's own services, by their names.
+    pub(crate) system: Vec<(&'static str, Arc<CgroupSample>)>,
     /// All pods together.
     pub(crate) kubepods: Option<Arc<CgroupSample>>,
     /// Names of the block devices in them, by their numbers.
@@ -36,6 +39,7 @@ pub(crate) struct CgroupRequest<'a> {
     pub(crate) targets: &'a [PodTarget],
     /// The cgroups of all pods; the first one that exists is read.
     pub(crate) kubepods: &'a [CgroupPath],
+    pub(crate) system: &'a SystemCgroups,
     /// Whether all numbers are read.
     pub(crate) all: bool,
     /// Reads networks.
@@ -83,6 +87,10 @@ pub(crate) fn read(fs: &CgroupFs, request: &CgroupRequest<'_>) -> CgroupReadings
             readings.networks.insert(Arc::clone(&pod.uid), network);
         }
     }
+    let system = request.system.find(fs).into_iter();
+    readings.system = system
+        .filter_map(|(name, path)| Some((name, read(&path)?)))
+        .collect();
     readings.kubepods = request.kubepods.iter().find_map(read);
     readings.devices = devices(&readings);
     readings

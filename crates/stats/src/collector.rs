@@ -18,6 +18,7 @@ use crate::{
     assemble::{self, UsageSource},
     rate::CpuRates,
     sample::StatsSample,
+    system::SystemCgroups,
     target::{LogDirectory, PodDirectoriesOf, PodTarget, TargetRules, targets},
 };
 
@@ -33,6 +34,8 @@ pub struct StatsSettings {
     pub cgroups: CgroupFs,
     /// Names of the pods' cgroups; one tree for each driver that may be in use.
     pub trees: Vec<CgroupTree>,
+    /// The cgroups of the node's own services.
+    pub system: SystemCgroups,
     /// Whose numbers are used.
     pub source: UsageSource,
     /// The clock of the agent.
@@ -139,6 +142,8 @@ impl StatsCollector {
             // No pod has an empty UID, and no container an empty identifier.
             cpu.nano_cores = state.rates.add(&"".into(), cpu.at, cpu.usage_ns);
         }
+        read.node.system =
+            assemble::system(&read.readings.cgroups, &settings.system, &mut state.rates);
         let pods = assemble::pods(&targets, &read.readings, settings.source, &mut state.rates);
         state.rates.end_round();
         StatsSample {

@@ -33,6 +33,7 @@ mod rate;
 mod resource_metrics;
 mod sample;
 mod summary;
+mod system;
 mod target;
 mod volumes;
 
@@ -44,8 +45,9 @@ pub use self::{
     sample::{
         CgroupSample, ContainerSample, CpuSample, CpuSpec, FsSample, InterfaceSample, IoSample,
         MemorySample, NetworkSample, NodeSample, PodSample, ProcessSample, StatsSample, SwapSample,
-        UsageSample, VolumeSample,
+        SystemSample, UsageSample, VolumeSample,
     },
     summary::summary,
+    system::{RuntimeCgroup, SystemCgroups},
     target::{LogDirectory, PodDirectories, PodDirectoriesOf, VolumeDirectory},
 };

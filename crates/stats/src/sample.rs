@@ -38,12 +38,25 @@ pub struct NodeSample {
     pub container_fs: Option<FsSample>,
     /// The cgroup of all pods.
     pub pods: Option<Arc<CgroupSample>>,
+    /// The node's own services and all pods.
+    pub system: Vec<SystemSample>,
     /// Processors that are online.
     pub cores: Option<u64>,
     /// Memory of the machine in bytes.
     pub memory_capacity: Option<u64>,
     /// The block device of the writable layers.
     pub layers_device: Option<Box<str>>,
+}
+
+/// The usage of the node's own processes of one kind, or of all pods.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SystemSample {
+    /// `kubelet`, `runtime`, `misc` or `pods`.
+    pub name: &'static str,
+    /// When it was started, if that is known.
+    pub started_at: Option<Timestamp>,
+    /// CPU, memory and swap space, of its cgroup.
+    pub usage: UsageSample,
 }
 
 /// The usage of a pod.

@@ -5,12 +5,9 @@ mod wire;
 use jiff::Timestamp;
 use rubelet_host::cgroup::{Pressure, PressureLine};
 
-use crate::{
-    from_cgroup,
-    sample::{
-        ContainerSample, CpuSample, FsSample, InterfaceSample, IoSample, MemorySample,
-        NetworkSample, NodeSample, PodSample, StatsSample, SwapSample, UsageSample, VolumeSample,
-    },
+use crate::sample::{
+    ContainerSample, CpuSample, FsSample, InterfaceSample, IoSample, MemorySample, NetworkSample,
+    NodeSample, PodSample, StatsSample, SwapSample, SystemSample, UsageSample, VolumeSample,
 };
 
 /// Renders the summary of the node of that name.
@@ -26,8 +23,6 @@ pub fn summary(sample: &StatsSample, node_name: &str) -> String {
 
 fn node<'a>(sample: &'a NodeSample, name: &'a str) -> wire::Node<'a> {
     let disks = (sample.image_fs.as_ref(), sample.container_fs.as_ref());
-    let pods = sample.pods.as_ref();
-    let pods = pods.map(|read| system_container("pods", &from_cgroup::usage(&read.stats, read.at)));
     wire::Node {
         node_name: name,
         start_time: sample.booted_at.map(time),
@@ -43,17 +38,16 @@ fn node<'a>(sample: &'a NodeSample, name: &'a str) -> wire::Node<'a> {
             maxpid: processes.max,
             curproc: processes.running,
         }),
-        system_containers: pods.into_iter().collect(),
+        system_containers: sample.system.iter().map(system_container).collect(),
     }
 }
 
 /// A cgroup of the node that is not a container.
-fn system_container<'a>(name: &'a str, sample: &UsageSample) -> wire::Container<'a> {
+fn system_container(sample: &SystemSample) -> wire::Container<'_> {
     wire::Container {
-        name,
-        // Its cgroup may be older than the agent.
-        start_time: None,
-        usage: usage(sample),
+        name: sample.name,
+        start_time: sample.started_at.map(time),
+        usage: usage(&sample.usage),
         rootfs: None,
         logs: None,
     }

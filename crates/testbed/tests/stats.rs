@@ -60,6 +60,9 @@ impl MeasuredNode {
             .config("readOnlyPort", port)
             .config("volumeStatsAggPeriod", "100ms")
             .flag("--housekeeping-interval=0s");
+        // Any cgroup will do.
+        let cgroup = format!("{}/kubepods", builder.scratch().cgroup_root());
+        builder = builder.flag(format!("--runtime-cgroups={cgroup}"));
         for pod in &pods {
             builder = builder.manifest(pod.file(), pod.yaml());
         }
@@ -176,6 +179,15 @@ fn the_summary_has_usage_per_second_disks_logs_and_networks() {
         "/node/rlimit/maxpid",
     ] {
         assert!(number(pointer, &summary) > 0, "{pointer}");
+    }
+    for name in ["runtime", "pods"] {
+        let services = summary["node"]["systemContainers"].as_array().unwrap();
+        let service = services.iter().find(|service| service["name"] == name);
+        let service = service.unwrap_or_else(|| panic!("{name} is missing\n{shown}"));
+        assert!(
+            number("/cpu/usageNanoCores", service) > 1_000_000,
+            "{name}\n{shown}"
+        );
     }
     let pod = pod_of(&summary, "busy-testnode").unwrap();
     for pointer in [

@@ -1,4 +1,4 @@
-//! One process of a cgroup, for what is the same in all of them.
+//! A process of a cgroup, and the cgroup of a process.
 
 use std::{
     fs,
@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rubelet_cgroup_plan::CgroupPath;
+use rubelet_cgroup_plan::{CgroupLayout, CgroupPath};
 use rustix::fs::{Mode, OFlags, open};
 
 use super::{CgroupFs, child_dirs};
@@ -28,6 +28,32 @@ impl CgroupFs {
         names
             .filter_map(|dir| Some(dir.file_name()?.to_str()?.to_owned()))
             .collect()
+    }
+
+    /// The cgroup that the process is in; `None` for the root, if processors and memory have different ones, outside
+    /// of this cgroup namespace, and if the process has ended.
+    #[must_use]
+    pub fn of_process(&self, pid: i32) -> Option<CgroupPath> {
+        let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+        self.named_in(&text)
+    }
+
+    /// Reads lines such as `4:cpu,cpuacct:/a`, and `0::/a` of version 2.
+    fn named_in(&self, text: &str) -> Option<CgroupPath> {
+        let of = |controller: &str| {
+            let has = |controllers: &str| match self.layout {
+                CgroupLayout::V2 => controllers.is_empty(),
+                CgroupLayout::V1 | CgroupLayout::Hybrid => {
+                    controllers.split(',').any(|own| own == controller)
+                }
+            };
+            text.lines().find_map(|line| {
+                let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+                has(controllers).then_some(path)
+            })
+        };
+        let path = of("memory").filter(|path| of("cpuacct") == Some(path))?;
+        CgroupPath::parse(path).ok()
     }
 
     fn main_dir(&self, path: &CgroupPath) -> Option<PathBuf> {
@@ -58,7 +84,7 @@ fn processes(dir: &Path) -> Vec<String> {
 mod tests {
     use rustix::fs::readlinkat;
 
-    use crate::cgroup::tests::{path, put, temp, v1};
+    use crate::cgroup::tests::{path, put, temp, v1, v2};
 
     #[test]
     fn a_process_is_found_in_the_cgroup_or_below() {
@@ -89,5 +115,27 @@ mod tests {
         names.sort();
         assert_eq!(names, ["a", "b"]);
         assert!(fs.child_names(&path("/pod/c")).is_empty());
+    }
+
+    #[test]
+    fn the_cgroup_of_a_process_is_that_of_processors_and_memory() {
+        let root = temp();
+        let fs = v1(root.path(), &[("memory", "memory")]);
+        let named = |text: &str| fs.named_in(text).map(|path| path.as_str().to_owned());
+        let both = "5:name=systemd:/x\n4:cpu,cpuacct:/a/b:c\n3:memory:/a/b:c\n0::/\n";
+        assert_eq!(named(both).as_deref(), Some("/a/b:c"));
+        for other in [
+            "4:cpu,cpuacct:/a\n3:memory:/b\n",
+            "4:cpu,cpuacct:/\n3:memory:/\n",
+            "4:cpu,cpuacct:/../a\n3:memory:/../a\n",
+            "3:memory:/a\n",
+            "x",
+            "",
+        ] {
+            assert_eq!(named(other), None, "{other}");
+        }
+        let fs = v2(root.path());
+        let found = fs.named_in("0::/system.slice/a.service\n").unwrap();
+        assert_eq!(found.as_str(), "/system.slice/a.service");
     }
 }

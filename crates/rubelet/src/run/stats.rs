@@ -5,14 +5,16 @@ use std::{sync::Arc, time::Duration};
 use anyhow::Context as _;
 use rubelet_cgroup_plan::CgroupDriver;
 use rubelet_config::{Flags, Resolved};
+use rubelet_cri_grpc::socket_path;
 use rubelet_kubelet::pod_host::{PodFiles, PodHost};
 use rubelet_node_plan::{CgroupRoot, CgroupTree};
 use rubelet_stats::{
-    PodDirectories, PodDirectoriesOf, StatsCollector, StatsSettings, UsageSource, VolumeDirectory,
+    PodDirectories, PodDirectoriesOf, RuntimeCgroup, StatsCollector, StatsSettings, SystemCgroups,
+    UsageSource, VolumeDirectory,
 };
 use rubelet_view::StatsParts;
 
-use super::{build::Built, open::Opened};
+use super::{build::Built, node::configured_cgroup, open::Opened};
 
 /// What measures the node and its pods when somebody asks.
 pub(super) fn parts(
@@ -28,6 +30,7 @@ pub(super) fn parts(
         images: Arc::clone(&built.images),
         cgroups: opened.node.cgroups.clone(),
         trees: trees(resolved)?,
+        system: system(flags, resolved, opened)?,
         source: match resolved.gates.enabled("PodAndContainerStatsFromCRI") {
             true => UsageSource::Runtime,
             false => UsageSource::Cgroups,
@@ -53,6 +56,22 @@ pub(super) fn parts(
     Ok(StatsParts {
         collector: Arc::new(collector),
         max_age: flags.housekeeping_interval(),
+    })
+}
+
+/// Where the node's own services are.
+fn system(flags: &Flags, resolved: &Resolved, opened: &Opened) -> anyhow::Result<SystemCgroups> {
+    let config = &resolved.config;
+    let named = flags.runtime_cgroups().unwrap_or_default();
+    let runtime = match configured_cgroup("--runtime-cgroups", named)? {
+        Some(path) => RuntimeCgroup::Named(path),
+        None if opened.embedded.is_some() => RuntimeCgroup::None,
+        None => RuntimeCgroup::OfListener(socket_path(&config.container_runtime_endpoint)?),
+    };
+    Ok(SystemCgroups {
+        runtime,
+        misc: configured_cgroup("systemCgroups", &config.system_cgroups)?,
+        ..SystemCgroups::of_agent(opened.clock.now())
     })
 }
 

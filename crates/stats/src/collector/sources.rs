@@ -178,13 +178,14 @@ fn read_cgroups(
         .iter()
         .map(|tree| tree.kubepods().clone())
         .collect();
-    let targets = Arc::clone(targets);
+    let (targets, system) = (Arc::clone(targets), settings.system.clone());
     let machine = settings.machine.clone();
     let reads_networks = detail != StatsDetail::Usage && settings.source == UsageSource::Cgroups;
     spawn_blocking(move || {
         let request = CgroupRequest {
             targets: &targets,
             kubepods: &kubepods,
+            system: &system,
             all: detail == StatsDetail::Cadvisor,
             networks: reads_networks.then(|| NetworkReader::new(&fs, &machine)),
             now: &|| clock.now(),

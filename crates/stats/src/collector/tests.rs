@@ -136,6 +136,7 @@ impl TestNode {
             images: Arc::new(FakeImages),
             cgroups: CgroupFs::from_mounts(&cgroups, true, &[]).unwrap(),
             trees: vec![tree.unwrap()],
+            system: SystemCgroups::of_agent(NOW.parse().unwrap()),
             source,
             clock: Clock::following_tokio(NOW.parse().unwrap()),
             machine: root.path().to_owned(),

@@ -1,11 +1,7 @@
 //! Tests of `summary`.
 
-use std::sync::Arc;
-
-use rubelet_host::cgroup::{CgroupStats, CpuStats};
-
 use super::*;
-use crate::sample::{CgroupSample, ProcessSample};
+use crate::sample::ProcessSample;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_772_366_400 + second).unwrap()
@@ -100,17 +96,18 @@ fn the_fields_are_those_of_the_kubelet() {
             fs,
             image_fs: fs,
             container_fs: fs,
-            pods: Some(Arc::new(CgroupSample {
-                path: "/kubepods".into(),
-                at: at(2),
-                stats: CgroupStats {
-                    cpu: Some(CpuStats {
+            system: vec![SystemSample {
+                name: "pods",
+                started_at: None,
+                usage: UsageSample {
+                    cpu: Some(CpuSample {
+                        at: at(2),
                         usage_ns: 90,
-                        ..CpuStats::default()
+                        ..CpuSample::default()
                     }),
-                    ..CgroupStats::default()
+                    ..UsageSample::default()
                 },
-            })),
+            }],
             ..NodeSample::default()
         },
         pods: vec![PodSample {

@@ -42,7 +42,7 @@ use rubelet_sources::{
     state::ManifestEdits,
     status::{ManifestPod, ManifestState, ManifestStatus},
 };
-use rubelet_stats::{PodDirectories, StatsCollector, StatsSettings, UsageSource};
+use rubelet_stats::{PodDirectories, StatsCollector, StatsSettings, SystemCgroups, UsageSource};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::{sync::watch, task::JoinSet};
@@ -154,6 +154,7 @@ impl TestView {
             images: Arc::new(NoImages),
             cgroups: CgroupFs::from_mounts(directory.path(), true, &[]).unwrap(),
             trees: Vec::new(),
+            system: SystemCgroups::of_agent(at(NOW)),
             source: UsageSource::Cgroups,
             clock: clock.clone(),
             machine: "/".into(),

@@ -130,9 +130,9 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(
         "runtime-cgroups",
         Text,
-        Own(NotYet),
+        Own(Works),
         "",
-        "Cgroup of the runtime, for its metrics.",
+        "Cgroup of the runtime, whose usage `/stats/summary` shows as the system container `runtime`. Without it: that of the process that listens at containerRuntimeEndpoint.",
     ),
     flag(
         "minimum-container-ttl-duration",
