@@ -2,7 +2,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    num::NonZero,
+    panic::resume_unwind,
     sync::Arc,
+    thread,
 };
 
 use jiff::Timestamp;
@@ -16,6 +19,11 @@ use crate::{
     system::SystemCgroups,
     target::{PodTarget, is_cgroup_of},
 };
+
+/// Threads that read at the same time: one request is soon done, and leaves processors to the pods.
+const MOST_THREADS: usize = 4;
+/// Pods that one thread reads sooner than another one could be started.
+const FEW_PODS: usize = 16;
 
 /// Readings of the cgroups that exist.
 #[derive(Debug, Clone, Default)]
@@ -44,56 +52,102 @@ pub(crate) struct CgroupRequest<'a> {
     pub(crate) all: bool,
     /// Reads networks.
     pub(crate) networks: Option<NetworkReader<'a>>,
-    pub(crate) now: &'a dyn Fn() -> Timestamp,
+    pub(crate) now: &'a (dyn Fn() -> Timestamp + Sync),
 }
 
 /// Reads cgroups; those that are gone, or belong to another machine, are omitted. Blocks.
 pub(crate) fn read(fs: &CgroupFs, request: &CgroupRequest<'_>) -> CgroupReadings {
-    let mut readings = CgroupReadings::default();
-    let now = request.now;
-    let read = |path: &CgroupPath| {
-        let stats = match request.all {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let each = request.targets.len().div_ceil(cores.min(MOST_THREADS));
+    let mut chunks = request.targets.chunks(each.max(FEW_PODS));
+    let first = chunks.next().unwrap_or_default();
+    let mut readings = thread::scope(|scope| {
+        let others: Vec<_> = chunks
+            .map(|pods| scope.spawn(|| request.read_pods(fs, pods)))
+            .collect();
+        let mut all = request.read_pods(fs, first);
+        for other in others {
+            // A panic there is one here.
+            let other = other.join().unwrap_or_else(|cause| resume_unwind(cause));
+            all.pods.extend(other.pods);
+            all.containers.extend(other.containers);
+            all.networks.extend(other.networks);
+        }
+        all
+    });
+    let system = request.system.find(fs).into_iter();
+    readings.system = system
+        .filter_map(|(name, path)| Some((name, request.read_one(fs, &path)?)))
+        .collect();
+    let mut kubepods = request.kubepods.iter();
+    readings.kubepods = kubepods.find_map(|path| request.read_one(fs, path));
+    readings.devices = devices(&readings);
+    readings
+}
+
+impl CgroupRequest<'_> {
+    fn read_one(&self, fs: &CgroupFs, path: &CgroupPath) -> Option<Arc<CgroupSample>> {
+        let stats = match self.all {
             true => fs.stats(path),
             false => fs.usage(path),
         };
         let stats = stats.ok()?;
         Some(Arc::new(CgroupSample {
             path: path.as_str().into(),
-            at: now(),
+            at: (self.now)(),
             stats,
         }))
-    };
-    for pod in request.targets {
-        let mut paths = pod.cgroups.iter().filter(|path| fs.exists_somewhere(path));
-        let Some(path) = paths.next() else {
-            continue;
-        };
-        if let Some(reading) = read(path) {
-            readings.pods.insert(Arc::clone(&pod.uid), reading);
+    }
+
+    fn read_pods(&self, fs: &CgroupFs, pods: &[PodTarget]) -> CgroupReadings {
+        let mut readings = CgroupReadings::default();
+        for pod in pods {
+            self.read_pod(fs, pod, &mut readings);
         }
-        let names = fs.child_names(path);
-        for container in &pod.containers {
-            let name = names.iter().find(|name| is_cgroup_of(name, &container.id));
-            let path = name.and_then(|name| path.join(name).ok());
-            if let Some(reading) = path.and_then(|path| read(&path)) {
-                readings
-                    .containers
-                    .insert(Arc::clone(&container.id), reading);
+        readings
+    }
+
+    fn read_pod(&self, fs: &CgroupFs, pod: &PodTarget, readings: &mut CgroupReadings) {
+        let mut paths = pod.cgroups.iter();
+        let found = paths.find_map(|path| Some((path, self.read_one(fs, path)?)));
+        let path = match found {
+            Some((path, reading)) => {
+                readings.pods.insert(Arc::clone(&pod.uid), reading);
+                path
             }
+            // Perhaps some controller lacks it.
+            None => match pod.cgroups.iter().find(|path| fs.exists_somewhere(path)) {
+                Some(path) => path,
+                None => return,
+            },
+        };
+        let mut others = fs.child_names(path);
+        let mut of_containers = Vec::with_capacity(pod.containers.len());
+        for container in &pod.containers {
+            let place = others
+                .iter()
+                .position(|name| is_cgroup_of(name, &container.id));
+            let Some(path) = place.and_then(|place| path.join(&others.swap_remove(place)).ok())
+            else {
+                continue;
+            };
+            if let Some(reading) = self.read_one(fs, &path) {
+                let id = Arc::clone(&container.id);
+                readings.containers.insert(id, reading);
+            }
+            of_containers.push(path);
         }
-        if let Some(networks) = request.networks.as_ref().filter(|_| pod.has_network)
-            && let Some(network) = networks.read(path, now())
-        {
-            readings.networks.insert(Arc::clone(&pod.uid), network);
+        if let Some(networks) = self.networks.as_ref().filter(|_| pod.has_network) {
+            // First that of the sandbox: a container may have networks of its own in it.
+            let others = others.iter().filter_map(|name| path.join(name).ok());
+            let at = (self.now)();
+            let mut cgroups = others.chain(of_containers);
+            let network = cgroups.find_map(|path| networks.read(&path, at));
+            readings
+                .networks
+                .extend(network.map(|network| (Arc::clone(&pod.uid), network)));
         }
     }
-    let system = request.system.find(fs).into_iter();
-    readings.system = system
-        .filter_map(|(name, path)| Some((name, read(&path)?)))
-        .collect();
-    readings.kubepods = request.kubepods.iter().find_map(read);
-    readings.devices = devices(&readings);
-    readings
 }
 
 /// Names such as `/dev/vda`. A device that is gone has none.

@@ -1,24 +1,48 @@
 //! Reads the kernel's small files into one buffer.
 
 use std::{
-    fs::File,
-    io::{self, Read},
+    io,
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
+};
+
+use rustix::{
+    buffer::spare_capacity,
+    fs::{Mode, OFlags, open, openat},
+    io::read,
 };
 
 use super::StatsError;
 
+/// Bytes that most files fit into.
+const USUAL: usize = 4096;
+
 /// A directory of a cgroup and the buffer that its files are read into.
 pub(super) struct Reader {
     dir: PathBuf,
-    text: String,
+    /// The directory, if several files are read: then the kernel looks for it once.
+    opened: Option<OwnedFd>,
+    text: Vec<u8>,
 }
 
 impl Reader {
+    /// For one file or two.
     pub(super) fn new(dir: PathBuf) -> Self {
         Self {
             dir,
-            text: String::with_capacity(2048),
+            opened: None,
+            text: Vec::with_capacity(USUAL),
+        }
+    }
+
+    /// For several files.
+    pub(super) fn open(dir: PathBuf) -> Self {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // One that can't be opened is reported with its first file.
+        let opened = open(&dir, flags, Mode::empty()).ok();
+        Self {
+            opened,
+            ..Self::new(dir)
         }
     }
 
@@ -28,23 +52,37 @@ impl Reader {
 
     /// The text of a required file.
     pub(super) fn text(&mut self, name: &str) -> Result<&str, StatsError> {
-        let file = self.dir.join(name);
+        let read = self
+            .read(name)
+            .and_then(|()| std::str::from_utf8(&self.text).map_err(io::Error::other));
+        read.map_err(|source| StatsError::Read {
+            file: self.dir.join(name),
+            source,
+        })
+    }
+
+    fn read(&mut self, name: &str) -> io::Result<()> {
+        let (flags, mode) = (OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        let file = match &self.opened {
+            Some(dir) => openat(dir, name, flags, mode)?,
+            None => open(self.dir.join(name), flags, mode)?,
+        };
         self.text.clear();
-        let read = File::open(&file).and_then(|mut open| open.read_to_string(&mut self.text));
-        match read {
-            Ok(_) => Ok(&self.text),
-            Err(source) => Err(StatsError::Read { file, source }),
+        loop {
+            self.text.reserve(USUAL / 2);
+            if read(&file, spare_capacity(&mut self.text))? == 0 {
+                return Ok(());
+            }
         }
     }
 
     /// The text of a file that may be missing or disabled.
     pub(super) fn optional(&mut self, name: &str) -> Result<Option<&str>, StatsError> {
-        let missing = match self.text(name) {
-            Ok(_) => false,
-            Err(StatsError::Read { source, .. }) if is_missing(&source) => true,
-            Err(error) => return Err(error),
-        };
-        Ok((!missing).then_some(self.text.as_str()))
+        match self.text(name) {
+            Ok(text) => Ok(Some(text)),
+            Err(StatsError::Read { source, .. }) if is_missing(&source) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The only number of a file; `None` for `max`.

@@ -32,7 +32,8 @@ pub(super) fn stats(
         }
         stats.cpu = Some(cpu);
     }
-    if let Some(mut reader) = reader("memory") {
+    let several = |name: &str| fs.controller_dir(name, path).map(Reader::open);
+    if let Some(mut reader) = several("memory") {
         let memory = memory(&mut reader, all)?;
         stats.swap = swap(&mut reader, &memory)?;
         stats.memory = Some(memory);
@@ -49,7 +50,7 @@ pub(super) fn stats(
     if !all {
         return Ok(stats);
     }
-    if let Some(mut reader) = reader("hugetlb") {
+    if let Some(mut reader) = several("hugetlb") {
         stats.hugetlb = hugetlb(&mut reader)?;
     }
     if let Some(mut reader) = reader("blkio") {

@@ -19,7 +19,7 @@ pub(super) fn stats(
         path: path.clone(),
         controller: "memory",
     })?;
-    let mut reader = Reader::new(dir);
+    let mut reader = Reader::open(dir);
     // Also shows whether the cgroup exists.
     let controllers = reader.text("cgroup.controllers")?.to_owned();
     let has = |name: &str| controllers.split_whitespace().any(|own| own == name);
