@@ -17,7 +17,7 @@ use tracing_subscriber::{
     fmt::{
         FmtContext, FormatEvent, FormatFields,
         format::Writer,
-        writer::{BoxMakeWriter, MakeWriterExt as _},
+        writer::{BoxMakeWriter, MakeWriter, MakeWriterExt as _},
     },
     layer::SubscriberExt as _,
     registry::LookupSpan,
@@ -49,31 +49,36 @@ impl Form {
 /// libraries. Warnings and errors of libraries are always shown. Lines go to stderr, unless
 /// `splitStream` sends all but errors to stdout.
 pub(super) fn start(settings: &Logging) {
+    // Only fails if a subscriber is set already, which then gets the lines.
+    let _ = subscriber(settings, io::stdout, io::stderr).try_init();
+}
+
+/// What writes the lines to these outputs.
+fn subscriber<O, E>(settings: &Logging, stdout: O, stderr: E) -> impl Subscriber + Send + Sync
+where
+    O: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+    E: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
     let form = Form::of(&settings.format);
     let files = settings.vmodule.iter();
     let files = files.map(|item| (item.file_pattern.clone(), item.verbosity));
     let verbosity = Verbosity::new(settings.verbosity, files);
     let most = verbosity.most();
     let filter = FilterFn::new(move |line| verbosity.shows(line)).with_max_level_hint(most);
-    let lines = tracing_subscriber::fmt::layer()
-        .event_format(Lines(form))
-        .with_writer(output(form, settings))
-        .with_filter(filter);
-    // Only fails if a subscriber is set already, which then gets the lines.
-    let _ = tracing_subscriber::registry().with(lines).try_init();
-}
-
-/// Where lines are written. The kubelet's text format sends warnings to stderr as well; its JSON format
-/// has none.
-fn output(form: Form, settings: &Logging) -> BoxMakeWriter {
+    // The kubelet's text format sends warnings to stderr as well; its JSON format has none.
     let (routing, to_stderr) = match form {
         Form::Text => (&settings.options.text, Level::WARN),
         Form::Json => (&settings.options.json, Level::ERROR),
     };
-    match routing.split_stream {
-        true => BoxMakeWriter::new(io::stderr.with_max_level(to_stderr).or_else(io::stdout)),
-        false => BoxMakeWriter::new(io::stderr),
-    }
+    let output = match routing.split_stream {
+        true => BoxMakeWriter::new(stderr.with_max_level(to_stderr).or_else(stdout)),
+        false => BoxMakeWriter::new(stderr),
+    };
+    let lines = tracing_subscriber::fmt::layer()
+        .event_format(Lines(form))
+        .with_writer(output)
+        .with_filter(filter);
+    tracing_subscriber::registry().with(lines)
 }
 
 struct Lines(Form);
@@ -197,5 +202,67 @@ impl Visit for Fields {
         // Writing to a string does not fail.
         let _ = write!(text, "{value:?}");
         self.put(field, text.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    /// Keeps what is written.
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What a log with these settings writes to stdout and to stderr of a line of each level.
+    fn written(settings: &Logging) -> [String; 2] {
+        let outputs: [Kept; 2] = Default::default();
+        let [stdout, stderr] = outputs.clone();
+        let log = subscriber(settings, move || stdout.clone(), move || stderr.clone());
+        tracing::subscriber::with_default(log, || {
+            tracing::info!("fine");
+            tracing::warn!("odd");
+            tracing::error!("bad");
+        });
+        outputs.map(|output| String::from_utf8(output.0.lock().unwrap().clone()).unwrap())
+    }
+
+    fn has(text: &str, messages: &[&str]) {
+        for message in ["fine", "odd", "bad"] {
+            let expected = messages.contains(&message);
+            assert_eq!(text.contains(message), expected, "{message} in {text:?}");
+        }
+    }
+
+    #[test]
+    fn all_lines_go_to_stderr_unless_the_streams_are_split() {
+        let mut settings = Logging::default();
+        let [stdout, stderr] = written(&settings);
+        has(&stdout, &[]);
+        has(&stderr, &["fine", "odd", "bad"]);
+
+        settings.options.text.split_stream = true;
+        let [stdout, stderr] = written(&settings);
+        has(&stdout, &["fine"]);
+        has(&stderr, &["odd", "bad"]);
+
+        // The option of the other format has no part in it.
+        settings.format = "json".to_owned();
+        has(&written(&settings)[0], &[]);
+        settings.options.json.split_stream = true;
+        let [stdout, stderr] = written(&settings);
+        has(&stdout, &["fine", "odd"]);
+        has(&stderr, &["bad"]);
     }
 }
