@@ -161,9 +161,11 @@ fn the_summary_has_usage_per_second_disks_logs_and_networks() {
         let summary = node.summary();
         let cores = pod_of(&summary, "busy-testnode")
             .and_then(|pod| pod["containers"][0]["cpu"]["usageNanoCores"].as_u64());
-        // The node's counters are read a little later than the pods': its first rate may be due later.
-        let whole = summary["node"]["cpu"]["usageNanoCores"].is_u64();
-        Ok((whole && cores > Some(1_000_000)).then_some(summary))
+        // Other counters are read a little later than those of pods: their first rate may be due later.
+        let has_rate = |of: &Value| of["cpu"]["usageNanoCores"].is_u64();
+        let services = summary["node"]["systemContainers"].as_array();
+        let all = has_rate(&summary["node"]) && services.into_iter().flatten().all(has_rate);
+        Ok((all && cores > Some(1_000_000)).then_some(summary))
     });
     let summary = found.unwrap();
     let shown = serde_json::to_string_pretty(&summary).unwrap();
