@@ -4,8 +4,10 @@
 
 mod action;
 mod compare;
+mod kept;
 mod node;
 mod pods;
+mod pressure;
 mod runtime;
 
 use std::path::Path;
@@ -30,14 +32,15 @@ selects the faults and the actions: manifests are added, edited and removed, pro
 the runtime and the agent are killed, pods are restarted. Then the faults stop. The state of the
 runtime, read directly, must converge to the desired pods and to what the agent shows: one ready
 sandbox for each pod, one instance of each container that should run, no duplicates, nothing of
-removed pods. No container may ever run twice. One line is printed for each seed; the exit code is 1
+removed pods. No container may ever run twice. With the profile pressure there are no such faults: pods
+take all memory, disk, inodes and process IDs in turn; each of them must be evicted, and no other pod. One line is printed for each seed; the exit code is 1
 if one failed.
 
   --seeds N       how many seeds (10)
   --minutes M     start no further seed after so many minutes
   --first N       the first seed (1)
-  --profile NAME  the faults of all seeds: light, events, rough or lies [default: in turn]
-  --actions N     number of actions during a seed (15)
+  --profile NAME  the faults of all seeds: light, events, rough or lies [default: in turn], or pressure
+  --actions N     number of actions or shortages during a seed (15)
   --runtime NAME  containerd [default], or embedded: `rubelet runtime serve`
 ";
 
@@ -47,6 +50,8 @@ const CONVERGE: Duration = Duration::from_secs(240);
 /// Time for which it must then stay converged.
 const STAY: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// The profile without faults of a runtime.
+const PRESSURE: &str = "pressure";
 /// The longest pause between two actions, in milliseconds.
 const PAUSE: u64 = 2000;
 
@@ -106,10 +111,11 @@ fn number(option: &str, text: &str) -> Result<u64> {
 
 fn profile(text: &str) -> Result<&'static str> {
     let names = PROFILES.map(|(name, _)| name);
-    match names.into_iter().find(|name| *name == text) {
+    let mut all = names.into_iter().chain([PRESSURE]);
+    match all.find(|name| *name == text) {
         Some(name) => Ok(name),
         None => bail!(
-            "unknown profile `{text}`; the profiles are {}",
+            "unknown profile `{text}`; the profiles are {} and {PRESSURE}",
             names.join(", ")
         ),
     }
@@ -137,7 +143,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             break;
         }
         let name = options.profile_of(seed);
-        match run_seed(&program, seed, name, options) {
+        let result = match name {
+            PRESSURE => pressure::run_seed(options.runtime, &program, seed, options.actions),
+            _ => run_seed(&program, seed, name, options),
+        };
+        match result {
             Ok(line) => {
                 good += 1;
                 println!("seed {seed} {name}: {line}");
@@ -257,6 +267,8 @@ mod tests {
         let options = Options::parse(&["--profile", "rough", "--runtime", "embedded"]).unwrap();
         assert_eq!(options.runtime, Kind::Embedded);
         assert_eq!(options.profile_of(7), "rough");
+        let options = Options::parse(&["--profile", "pressure"]).unwrap();
+        assert_eq!(options.profile_of(7), "pressure");
         let turns: std::collections::BTreeSet<_> = {
             let options = Options::parse(&[]).unwrap();
             (1..=4).map(|seed| options.profile_of(seed)).collect()

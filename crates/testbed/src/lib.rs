@@ -50,6 +50,7 @@ pub mod memory;
 pub mod neighbour;
 pub mod node;
 pub mod packages;
+pub mod pressure;
 pub mod proc;
 pub mod registry;
 mod report;

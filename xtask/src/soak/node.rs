@@ -1,13 +1,14 @@
 //! A runtime, a fault-injecting proxy before it, and an agent that only uses the proxy.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use chaos_cri::{Chaos, Rules, profile};
 use rubelet_testbed::agent::AgentRuntime as _;
 use rubelet_testbed::runtime::Kind;
-use rubelet_testbed::{Agent, CriTruth, target_dir};
+use rubelet_testbed::{Agent, CriTruth};
 
+use super::kept::keep_logs;
 use super::pods::DesiredPods;
 use super::runtime::Runtime;
 
@@ -79,22 +80,17 @@ impl Node {
         self.chaos.injected().iter().map(|hit| hit.count).sum()
     }
 
-    /// Copies the logs to a persistent directory, with a report beside them; returns a line that
-    /// names it.
+    /// Keeps the logs and the faults, with a report beside them; returns a line that names their directory.
     pub(super) fn keep_logs(&self, seed: u64, report: &str) -> String {
-        let kept = || -> Result<PathBuf> {
-            let directory = target_dir::target()?.join("soak").join(seed.to_string());
-            std::fs::create_dir_all(&directory)?;
-            std::fs::copy(self.agent.log_path(), directory.join("agent.log"))?;
-            std::fs::copy(self.runtime.log_path(), directory.join("runtime.log"))?;
-            std::fs::write(directory.join("faults.log"), self.chaos.recent().join("\n"))?;
-            std::fs::write(directory.join("report"), report)?;
-            Ok(directory)
-        };
-        match kept() {
-            Ok(directory) => format!("report, logs and faults: {}", directory.display()),
-            Err(error) => format!("the logs could not be kept: {error:#}"),
-        }
+        let faults = self.runtime.scratch().dir().join("faults.log");
+        // Without it the rest is kept.
+        let _ = std::fs::write(&faults, self.chaos.recent().join("\n"));
+        let files = [
+            ("agent.log", self.agent.log_path()),
+            ("runtime.log", self.runtime.log_path()),
+            ("faults.log", faults),
+        ];
+        keep_logs(seed, &files, report)
     }
 
     /// Removes everything; the error lists failures.
