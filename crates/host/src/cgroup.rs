@@ -135,11 +135,7 @@ impl CgroupFs {
         for hierarchy in &self.hierarchies {
             let dir = hierarchy.dir(path);
             let children = child_dirs(&dir).map_err(|source| ListError { dir, source })?;
-            names.extend(
-                children
-                    .iter()
-                    .filter_map(|dir| Some(dir.file_name()?.to_str()?.to_owned())),
-            );
+            names.extend(names_of(&children));
         }
         Ok(names)
     }
@@ -164,6 +160,23 @@ impl CgroupFs {
         });
         found.map(|hierarchy| hierarchy.dir(path))
     }
+}
+
+/// The processes in a cgroup itself that this PID namespace sees: the kernel reports others as 0. None if it does not
+/// exist.
+fn own_processes(dir: &Path) -> io::Result<Vec<i32>> {
+    let text = match fs::read_to_string(dir.join("cgroup.procs")) {
+        Err(error) if is_gone(&error) => return Ok(Vec::new()),
+        read => read?,
+    };
+    let numbers = text.lines().filter_map(|line| line.parse().ok());
+    Ok(numbers.filter(|pid| *pid != 0).collect())
+}
+
+/// The last components of directories.
+fn names_of(dirs: &[PathBuf]) -> impl Iterator<Item = String> {
+    dirs.iter()
+        .filter_map(|dir| Some(dir.file_name()?.to_str()?.to_owned()))
 }
 
 /// Directories directly below a directory; none if it does not exist.

@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeSet,
-    fs, io,
+    io,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
     time::Duration,
@@ -12,7 +12,7 @@ use std::{
 use rubelet_cgroup_plan::{CgroupLayout, CgroupPath};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::{CgroupFs, child_dirs, is_gone, write::write_file};
+use super::{CgroupFs, child_dirs, own_processes, write::write_file};
 
 /// Timeout of freezing processes before they are killed on version 1. Those that can't be frozen
 /// can't fork either.
@@ -79,20 +79,27 @@ impl CgroupFs {
             let dir = hierarchy.dir(path);
             collect(&dir, &mut found).map_err(|source| KillError { dir, source })?;
         }
-        // The kernel reports 0 for processes that are not visible in this PID namespace.
-        found.remove(&0);
         Ok(found)
+    }
+
+    /// As [`Self::processes`], without those of cgroups that can't be read: a threaded one lists none.
+    #[must_use]
+    pub fn readable_processes(&self, path: &CgroupPath) -> BTreeSet<i32> {
+        let mut found = BTreeSet::new();
+        for hierarchy in &self.hierarchies {
+            // The others are found whatever it was.
+            let _ = collect(&hierarchy.dir(path), &mut found);
+        }
+        found
     }
 }
 
+/// Reads all that can be read; returns the first error.
 fn collect(dir: &Path, found: &mut BTreeSet<i32>) -> io::Result<()> {
-    match fs::read_to_string(dir.join("cgroup.procs")) {
-        Ok(text) => found.extend(text.lines().filter_map(|line| line.parse::<i32>().ok())),
-        Err(error) if is_gone(&error) => {}
-        Err(error) => return Err(error),
-    }
-    for child in child_dirs(dir)? {
-        collect(&child, found)?;
-    }
-    Ok(())
+    let own = own_processes(dir).map(|own| found.extend(own));
+    let children = child_dirs(dir).and_then(|children| {
+        let each = children.iter().map(|child| collect(child, found));
+        each.fold(Ok(()), Result::and)
+    });
+    own.and(children)
 }

@@ -9,7 +9,7 @@ use std::{
 use rubelet_cgroup_plan::{CgroupLayout, CgroupPath};
 use rustix::fs::{Mode, OFlags, open};
 
-use super::{CgroupFs, child_dirs};
+use super::{CgroupFs, child_dirs, names_of, own_processes};
 
 impl CgroupFs {
     /// The directory in `proc` of one process of the cgroup or its descendants; `None` if there is none. What is
@@ -24,10 +24,7 @@ impl CgroupFs {
     #[must_use]
     pub fn child_names(&self, path: &CgroupPath) -> Vec<String> {
         let dirs = self.main_dir(path).and_then(|dir| child_dirs(&dir).ok());
-        let names = dirs.unwrap_or_default().into_iter();
-        names
-            .filter_map(|dir| Some(dir.file_name()?.to_str()?.to_owned()))
-            .collect()
+        names_of(&dirs.unwrap_or_default()).collect()
     }
 
     /// The cgroup that the process is in; `None` for the root, if processors and memory have different ones, outside
@@ -63,21 +60,15 @@ impl CgroupFs {
 }
 
 fn process_in(dir: &Path, proc: &Path) -> Option<OwnedFd> {
-    if let Some(pid) = processes(dir).first() {
+    let own = || own_processes(dir).unwrap_or_default();
+    if let Some(pid) = own().first() {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let found = open(proc.join(pid), flags, Mode::empty()).ok();
+        let found = open(proc.join(pid.to_string()), flags, Mode::empty()).ok();
         // The process was in the cgroup before the directory was opened, and one of that number is after it.
-        return found.filter(|_| processes(dir).contains(pid));
+        return found.filter(|_| own().contains(pid));
     }
     let children = child_dirs(dir).unwrap_or_default();
     children.iter().find_map(|child| process_in(child, proc))
-}
-
-/// Numbers of the processes that this PID namespace sees.
-fn processes(dir: &Path) -> Vec<String> {
-    let text = fs::read_to_string(dir.join("cgroup.procs")).unwrap_or_default();
-    let visible = text.lines().filter(|line| *line != "0");
-    visible.map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -115,6 +106,27 @@ mod tests {
         names.sort();
         assert_eq!(names, ["a", "b"]);
         assert!(fs.child_names(&path("/pod/c")).is_empty());
+    }
+
+    #[test]
+    fn a_cgroup_that_lists_no_processes_hides_no_others() {
+        let root = temp();
+        put(
+            root.path(),
+            &[
+                ("cpu/pod/cgroup.procs", "1\n"),
+                // As unreadable as the list of a threaded cgroup.
+                ("cpu/pod/a/cgroup.procs/file", ""),
+                ("cpu/pod/a/nested/cgroup.procs", "2\n"),
+                ("cpu/pod/b/cgroup.procs", "3\n0\n"),
+                ("memory/pod/b/cgroup.procs", "4\n"),
+            ],
+        );
+        let fs = v1(root.path(), &[("cpu", "cpu"), ("memory", "memory")]);
+        let found = fs.readable_processes(&path("/pod"));
+        assert_eq!(found, [1, 2, 3, 4].into());
+        assert!(fs.processes(&path("/pod")).is_err());
+        assert_eq!(fs.processes(&path("/pod/b")).unwrap(), [3, 4].into());
     }
 
     #[test]

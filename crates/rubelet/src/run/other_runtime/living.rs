@@ -9,10 +9,6 @@ use std::{collections::BTreeSet, fmt, fs, path::Path};
 use rubelet_cgroup_plan::CgroupPath;
 use rubelet_host::CgroupFs;
 
-/// Levels of cgroups below `kubepods` that are looked through: tier, pod, container, and what
-/// runtimes make inside.
-const DEPTH: usize = 5;
-
 /// A process of another runtime that supervises processes of pods.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Supervisor {
@@ -97,25 +93,12 @@ pub(super) struct Supervised {
 
 /// The supervisors of processes in these cgroups and below. Blocks.
 pub(super) fn supervisors(cgroups: &CgroupFs, roots: &[CgroupPath]) -> BTreeSet<Supervised> {
-    let mut inside = BTreeSet::new();
-    for root in roots {
-        processes(cgroups, root, DEPTH, &mut inside);
-    }
+    let inside = roots
+        .iter()
+        .flat_map(|root| cgroups.readable_processes(root));
+    let inside: BTreeSet<i32> = inside.collect();
     let above = inside.iter().filter_map(|pid| supervisor(*pid, &inside));
     above.collect()
-}
-
-fn processes(cgroups: &CgroupFs, path: &CgroupPath, depth: usize, found: &mut BTreeSet<i32>) {
-    // One that goes away meanwhile has no processes.
-    found.extend(cgroups.processes(path).unwrap_or_default());
-    if depth == 0 {
-        return;
-    }
-    for name in cgroups.children(path).unwrap_or_default() {
-        if let Ok(child) = path.join(&name) {
-            processes(cgroups, &child, depth - 1, found);
-        }
-    }
 }
 
 /// The supervisor among the ancestors of a process, outside of the cgroups of pods.
