@@ -45,14 +45,13 @@ fn in_effect(spec: &PodSpec, requests: &Amounts) -> (Amounts, Amounts) {
     };
     let mut requested = own(|own| &own.requests);
     let mut limited = own(|own| &own.limits);
-    let limits = limits(spec);
     for name in [CPU, MEMORY] {
         if let Some(amount) = requests.get(name)
             && (name != CPU || *amount > MIN_CPU_REQUEST)
         {
             requested.insert(name.into(), *amount);
         }
-        if let Some(limit) = limit(spec, &limits, name) {
+        if let Some(limit) = limit(spec, name) {
             limited.insert(name.into(), limit);
         }
     }

@@ -19,15 +19,14 @@ pub(crate) struct PodRequests {
     pub scalars: Amounts,
 }
 
-/// Adds up a pod's requests: see [`pod_amounts::requests`].
+/// Adds up a pod's requests: see [`pod_amounts::request`].
 #[must_use]
 pub(crate) fn pod_requests(pod: &Pod) -> PodRequests {
-    let mut sum = pod_amounts::requests(&pod.spec);
-    let mut take = |name: &str| sum.remove(name).unwrap_or(0);
+    let of = |name: &str| pod_amounts::request(&pod.spec, name).unwrap_or(0);
     PodRequests {
-        cpu: take(CPU),
-        memory: take(MEMORY),
-        ephemeral_storage: take(EPHEMERAL_STORAGE),
-        scalars: sum,
+        cpu: of(CPU),
+        memory: of(MEMORY),
+        ephemeral_storage: of(EPHEMERAL_STORAGE),
+        scalars: pod_amounts::scalar_requests(&pod.spec),
     }
 }
