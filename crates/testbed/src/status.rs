@@ -58,10 +58,10 @@ pub fn runs(pod: &Value, name: &str) -> bool {
     container(pod, name)["state"]["running"].is_object()
 }
 
-/// A condition of the pod by its type; null if there is none.
+/// A condition of a pod or a node by its type; null if there is none.
 #[must_use]
-pub fn condition<'a>(pod: &'a Value, kind: &str) -> &'a Value {
-    let conditions = pod["status"]["conditions"].as_array();
+pub fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
+    let conditions = object["status"]["conditions"].as_array();
     conditions
         .into_iter()
         .flatten()

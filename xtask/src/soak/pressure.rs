@@ -10,7 +10,7 @@ use rubelet_testbed::disk::SmallDisk;
 use rubelet_testbed::manifest::{pod, waiting, with};
 use rubelet_testbed::pressure::{DISK_INODES, DISK_KIB, Pressure};
 use rubelet_testbed::runtime::Kind;
-use rubelet_testbed::{Agent, Cluster, CriTruth, wait};
+use rubelet_testbed::{Agent, Cluster, CriTruth, status, wait};
 use serde_json::{Map, Value, json};
 
 use super::kept::keep_logs;
@@ -82,9 +82,7 @@ impl PressedNode {
             runtime,
             staying: BTreeMap::new(),
         };
-        node.wait(("nodes", "", NODE), "the node is ready", |node| {
-            condition(node, "Ready") == "True"
-        })?;
+        node.wait(("nodes", "", NODE), "the node is ready", status::is_ready)?;
         node.start_staying()?;
         Ok(node)
     }
@@ -106,9 +104,8 @@ impl PressedNode {
         }
         let mirror = format!("{STATIC}-{NODE}");
         for name in ["besteffort", "burstable", "guaranteed", "critical", &mirror] {
-            let seen = self.wait(("pods", "default", name), "the pod is ready", |pod| {
-                condition(pod, "Ready") == "True"
-            })?;
+            let place = ("pods", "default", name);
+            let seen = self.wait(place, "the pod is ready", status::is_ready)?;
             self.staying.insert(name.to_owned(), identity(&seen));
         }
         Ok(())
@@ -141,7 +138,7 @@ impl PressedNode {
         );
         let kind = pressure.condition();
         self.wait(("nodes", "", NODE), "the node is relieved", |node| {
-            condition(node, kind) == "False"
+            status::condition(node, kind)["status"] == "False"
         })?;
         self.check_staying()?;
         self.cluster.api().delete("pods", "default", name, None)?;
@@ -212,20 +209,9 @@ fn modest(name: &str, container: &Value) -> Value {
 
 /// What stays the same while a pod lives and its container does.
 fn identity(pod: &Value) -> Value {
-    let container = &pod["status"]["containerStatuses"][0];
     json!({
         "phase": pod["status"]["phase"],
-        "restarts": container["restartCount"],
-        "container": container["containerID"],
+        "restarts": status::restarts(pod, "main"),
+        "container": status::id(pod, "main"),
     })
-}
-
-/// The status of a condition; empty if there is none.
-fn condition<'a>(object: &'a Value, kind: &str) -> &'a str {
-    let conditions = object["status"]["conditions"].as_array();
-    let mut conditions = conditions.into_iter().flatten();
-    let found = conditions.find(|condition| condition["type"] == kind);
-    found
-        .and_then(|condition| condition["status"].as_str())
-        .unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use rubelet_cri::{RuntimeService as _, v1};
 use rubelet_testbed::agent::AgentBuilder;
-use rubelet_testbed::{Agent, Cluster, CriTruth, TestRuntime, wait};
+use rubelet_testbed::{Agent, Cluster, CriTruth, TestRuntime, status, wait};
 use serde_json::{Value, json};
 
 use crate::outside::TIMEOUT;
@@ -222,13 +222,8 @@ pub(crate) const WAITS: &str = "trap 'exit 0' TERM; echo begins; while :; do sle
 
 /// The status of a condition; empty if there is none.
 pub(crate) fn condition(object: &Value, kind: &str) -> String {
-    let conditions = object["status"]["conditions"].as_array();
-    let mut conditions = conditions.into_iter().flatten();
-    let found = conditions.find(|condition| condition["type"] == kind);
-    found
-        .and_then(|condition| condition["status"].as_str())
-        .unwrap_or_default()
-        .to_owned()
+    let status = status::condition(object, kind)["status"].as_str();
+    status.unwrap_or_default().to_owned()
 }
 
 /// Restarts of the first container.
