@@ -51,7 +51,6 @@ pub mod identity;
 pub mod init_process;
 pub mod inotify;
 pub mod kernel_log;
-pub mod listener;
 pub mod lock;
 pub mod logind;
 pub mod machine;

@@ -16,7 +16,6 @@ use crate::{
     filesystem,
     pod_network::NetworkReader,
     sample::{CgroupSample, NetworkSample},
-    system::SystemCgroups,
     target::{PodTarget, is_cgroup_of},
 };
 
@@ -47,7 +46,8 @@ pub(crate) struct CgroupRequest<'a> {
     pub(crate) targets: &'a [PodTarget],
     /// The cgroups of all pods; the first one that exists is read.
     pub(crate) kubepods: &'a [CgroupPath],
-    pub(crate) system: &'a SystemCgroups,
+    /// Those of the node's own services, by their names.
+    pub(crate) system: &'a [(&'static str, CgroupPath)],
     /// Whether all numbers are read.
     pub(crate) all: bool,
     /// Reads networks.
@@ -75,9 +75,9 @@ pub(crate) fn read(fs: &CgroupFs, request: &CgroupRequest<'_>) -> CgroupReadings
         }
         all
     });
-    let system = request.system.find(fs).into_iter();
+    let system = request.system.iter();
     readings.system = system
-        .filter_map(|(name, path)| Some((name, request.read_one(fs, &path)?)))
+        .filter_map(|(name, path)| Some((*name, request.read_one(fs, path)?)))
         .collect();
     let mut kubepods = request.kubepods.iter();
     readings.kubepods = kubepods.find_map(|path| request.read_one(fs, path));

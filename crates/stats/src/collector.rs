@@ -83,10 +83,14 @@ type TimedSample = (Instant, Arc<StatsSample>);
 struct CollectorState {
     /// The last sample of each detail.
     last: BTreeMap<StatsDetail, TimedSample>,
-    /// What was incomplete last.
-    problems: Vec<String>,
     rates: CpuRates,
     sources: StatsSources,
+}
+
+impl CollectorState {
+    fn newest(&self) -> Option<&TimedSample> {
+        self.last.values().max_by_key(|(at, _)| *at)
+    }
 }
 
 impl StatsCollector {
@@ -105,7 +109,7 @@ impl StatsCollector {
         let mut state = self.state.lock().await;
         let known = match detail {
             // Every sample has the usage.
-            StatsDetail::Usage => state.last.values().max_by_key(|(at, _)| *at),
+            StatsDetail::Usage => state.newest(),
             _ => state.last.get(&detail),
         };
         if let Some((at, sample)) = known
@@ -114,11 +118,11 @@ impl StatsCollector {
             return Arc::clone(sample);
         }
         let sample = Arc::new(self.measure(detail, &mut state).await);
-        if state.problems != sample.problems {
+        let known = state.newest().map(|(_, known)| &known.problems);
+        if known != Some(&sample.problems) {
             for problem in &sample.problems {
                 tracing::warn!("Statistics are incomplete: {problem}");
             }
-            state.problems.clone_from(&sample.problems);
         }
         let timed = (Instant::now(), Arc::clone(&sample));
         state.last.insert(detail, timed);

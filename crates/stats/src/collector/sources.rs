@@ -181,16 +181,20 @@ fn read_cgroups(
     let (targets, system) = (Arc::clone(targets), settings.system.clone());
     let machine = settings.machine.clone();
     let reads_networks = detail != StatsDetail::Usage && settings.source == UsageSource::Cgroups;
-    spawn_blocking(move || {
-        let request = CgroupRequest {
-            targets: &targets,
-            kubepods: &kubepods,
-            system: &system,
-            all: detail == StatsDetail::Cadvisor,
-            networks: reads_networks.then(|| NetworkReader::new(&fs, &machine)),
-            now: &|| clock.now(),
-        };
-        Ok(cgroups::read(&fs, &request))
+    spawn(async move {
+        let runtime = system.runtime_process().await;
+        let read = spawn_blocking(move || {
+            let request = CgroupRequest {
+                targets: &targets,
+                kubepods: &kubepods,
+                system: &system.find(&fs, runtime),
+                all: detail == StatsDetail::Cadvisor,
+                networks: reads_networks.then(|| NetworkReader::new(&fs, &machine)),
+                now: &|| clock.now(),
+            };
+            cgroups::read(&fs, &request)
+        });
+        read.await.map_err(|error| error.to_string())
     })
 }
 

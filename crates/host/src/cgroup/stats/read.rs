@@ -12,7 +12,7 @@ use rustix::{
     io::read,
 };
 
-use super::StatsError;
+use super::{PidsStats, StatsError, StatsScope};
 
 /// Bytes that most files fit into.
 const USUAL: usize = 4096;
@@ -94,6 +94,17 @@ impl Reader {
     pub(super) fn optional_number(&mut self, name: &str) -> Result<Option<u64>, StatsError> {
         let text = self.optional(name)?;
         Ok(text.and_then(|text| text.trim().parse().ok()))
+    }
+
+    /// The files of the pids controller, which are the same in both versions.
+    pub(super) fn pids(&mut self, scope: StatsScope) -> Result<PidsStats, StatsError> {
+        Ok(PidsStats {
+            current: self.number("pids.current")?.unwrap_or_default(),
+            limit: match scope {
+                StatsScope::All => self.number("pids.max")?,
+                StatsScope::Usage => None,
+            },
+        })
     }
 }
 

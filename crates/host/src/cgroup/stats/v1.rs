@@ -3,8 +3,8 @@
 use rubelet_cgroup_plan::CgroupPath;
 
 use super::{
-    CgroupFs, CgroupStats, CpuStats, HugetlbStats, IoStats, MemoryStats, PidsStats, StatsError,
-    StatsScope, SwapStats,
+    CgroupFs, CgroupStats, CpuStats, HugetlbStats, IoStats, MemoryStats, StatsError, StatsScope,
+    SwapStats,
     read::{Reader, device, fields, page_sizes},
 };
 
@@ -39,13 +39,7 @@ pub(super) fn stats(
         stats.memory = Some(memory);
     }
     if let Some(mut reader) = reader("pids") {
-        stats.pids = Some(PidsStats {
-            current: reader.number("pids.current")?.unwrap_or_default(),
-            limit: match all {
-                true => reader.number("pids.max")?,
-                false => None,
-            },
-        });
+        stats.pids = Some(reader.pids(scope)?);
     }
     if !all {
         return Ok(stats);

@@ -3,8 +3,8 @@
 use rubelet_cgroup_plan::CgroupPath;
 
 use super::{
-    CgroupFs, CgroupStats, CpuStats, HugetlbStats, IoStats, MemoryStats, PidsStats, Pressure,
-    PsiStats, StatsError, StatsScope, SwapStats,
+    CgroupFs, CgroupStats, CpuStats, HugetlbStats, IoStats, MemoryStats, Pressure, PsiStats,
+    StatsError, StatsScope, SwapStats,
     read::{Reader, device, fields, page_sizes},
 };
 
@@ -38,13 +38,7 @@ pub(super) fn stats(
         stats.swap = swap(&mut reader)?;
     }
     if has("pids") {
-        stats.pids = Some(PidsStats {
-            current: reader.number("pids.current")?.unwrap_or_default(),
-            limit: match all {
-                true => reader.number("pids.max")?,
-                false => None,
-            },
-        });
+        stats.pids = Some(reader.pids(scope)?);
     }
     if all && has("hugetlb") {
         stats.hugetlb = hugetlb(&mut reader)?;
