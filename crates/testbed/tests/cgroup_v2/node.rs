@@ -45,6 +45,7 @@ fn configuration(driver: &str) -> String {
     if driver == "cgroupfs" {
         text +=
             &format!("cgroupRoot: /\nsystemCgroups: {SYSTEM}\nkubeletCgroups: {AGENT_CGROUP}\n");
+        text += "featureGates: {MemoryQoS: true}\nmemoryReservationPolicy: TieredReservation\n";
     }
     text
 }

@@ -47,6 +47,9 @@ fn pods_have_limits_and_no_access_to_devices() -> Result<()> {
     node.apply(&pod("grows", &spec))?;
     let spec = json!({ "restartPolicy": "Never", "containers": [shell("main", DEVICES)] });
     node.apply(&pod("devices", &spec))?;
+    let resources = json!({ "requests": { "memory": "16Mi" }, "limits": { "memory": "32Mi" } });
+    let light = with(waiting("main"), &json!({ "resources": resources }));
+    node.apply(&pod("light", &json!({ "containers": [light] })))?;
 
     let seen = node.wait("limited", "runs", |pod| runs(pod, "main"))?;
     let cgroup = node.cgroup(&seen, "main")?;
@@ -60,9 +63,26 @@ fn pods_have_limits_and_no_access_to_devices() -> Result<()> {
         ("../cpu.max", "50000 100000"),
         ("../memory.max", "67108864"),
         ("../pids.max", POD_PIDS),
+        ("memory.oom.group", "1"),
+        // MemoryQoS: all of a Guaranteed pod is protected, and nothing slowed down.
+        ("memory.min", "67108864"),
+        ("../memory.min", "67108864"),
+        ("memory.high", "max"),
     ];
     assert_holds(&mut node, &cgroup, &expected)?;
     assert!(!node.run(&format!("cat {cgroup}/cgroup.procs"))?.is_empty());
+
+    let seen = node.wait("light", "runs", |pod| runs(pod, "main"))?;
+    let burstable = node.cgroup(&seen, "main")?;
+    let expected = [
+        ("memory.low", "16777216"),
+        ("../memory.low", "16777216"),
+        ("memory.min", "0"),
+        ("memory.max", "33554432"),
+        // The request and nine tenths of what is between it and the limit, in whole pages.
+        ("memory.high", "31875072"),
+    ];
+    assert_holds(&mut node, &burstable, &expected)?;
 
     let seen = node.wait("grows", "was killed", has_ended)?;
     for name in ["grows", "child"] {
