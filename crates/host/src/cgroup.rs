@@ -39,7 +39,7 @@ pub use remove::{CgroupRemoval, RemoveError};
 pub use root::RootProcessesError;
 pub use stats::{
     CgroupStats, CpuStats, HugetlbStats, IoStats, MemoryStats, PidsStats, Pressure, PressureLine,
-    PsiStats, StatsError, SwapStats,
+    PsiStats, StatsError, StatsReader, StatsScope, SwapStats,
 };
 pub use target::{CgroupTarget, CreateError, TargetError};
 pub use write::{RefusedValues, WriteError};
@@ -154,11 +154,17 @@ impl CgroupFs {
 
     /// The directory with the files of a controller; `None` if version 1 has not mounted it.
     fn controller_dir(&self, controller: &str, path: &CgroupPath) -> Option<PathBuf> {
-        let found = self.hierarchies.iter().find(|hierarchy| match self.layout {
+        let index = self.hierarchy(controller)?;
+        Some(self.hierarchies[index].dir(path))
+    }
+
+    /// The index of the hierarchy with a controller; `None` if version 1 has not mounted it.
+    fn hierarchy(&self, controller: &str) -> Option<usize> {
+        let mut all = self.hierarchies.iter();
+        all.position(|hierarchy| match self.layout {
             CgroupLayout::V2 => true,
             CgroupLayout::V1 | CgroupLayout::Hybrid => hierarchy.has(controller),
-        });
-        found.map(|hierarchy| hierarchy.dir(path))
+        })
     }
 }
 
@@ -188,8 +194,8 @@ fn child_dirs(dir: &Path) -> io::Result<Vec<PathBuf>> {
     };
     let mut dirs = Vec::new();
     for entry in entries {
-        match entry.and_then(|entry| Ok((entry.file_type()?, entry.path()))) {
-            Ok((kind, path)) if kind.is_dir() => dirs.push(path),
+        match entry.and_then(|entry| Ok((entry.file_type()?, entry))) {
+            Ok((kind, entry)) if kind.is_dir() => dirs.push(entry.path()),
             Ok(_) => {}
             Err(error) if is_gone(&error) => {}
             Err(error) => return Err(error),

@@ -7,7 +7,10 @@ use std::{path::PathBuf, sync::Arc};
 
 use rubelet_cgroup_plan::CgroupPath;
 use rubelet_cri::v1::{self, FilesystemIdentifier, FilesystemUsage};
-use rubelet_host::{cgroup::CgroupStats, netlink::Link};
+use rubelet_host::{
+    cgroup::{CgroupStats, StatsScope},
+    netlink::Link,
+};
 use rubelet_runtime_plan::{
     cri_status::{container_attributes, sandbox_attributes, stats_container, stats_sandbox},
     record::ContainerRecord,
@@ -217,7 +220,7 @@ async fn measure(engine: &Engine, cgroup: CgroupPath) -> Result<(CgroupStats, i6
     let cgroups = engine.cgroups.clone();
     engine
         .blocking(move || {
-            let stats = cgroups.stats(&cgroup).map_err(|error| {
+            let stats = cgroups.stats(&cgroup, StatsScope::All).map_err(|error| {
                 RuntimeError::because("cannot read the cgroup's statistics", &error)
             })?;
             Ok((stats, clock::now_ns()))

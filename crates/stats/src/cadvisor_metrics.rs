@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use rubelet_host::cgroup::CgroupStats;
 
 use crate::{
-    exposition::{Exposition, MetricValues},
+    exposition::{Exposition, MetricValues, SharedLabels},
     from_cgroup,
     sample::{
         CgroupSample, ContainerSample, NetworkSample, NodeSample, PodSample, StatsSample,
@@ -32,22 +32,22 @@ struct MeasuredObject<'a> {
     cgroup: Option<&'a CgroupSample>,
     network: Option<&'a NetworkSample>,
     of: Option<&'a ContainerSample>,
+    /// Those of all its values.
+    labels: SharedLabels,
 }
 
-/// Number of labels of an object.
-const OBJECT_LABELS: usize = 6;
-
 impl<'a> MeasuredObject<'a> {
-    /// The labels, in the order of their names.
-    fn labels(&self) -> [(&'static str, &'a str); OBJECT_LABELS] {
-        [
+    fn with_labels(self) -> Self {
+        // In the order of their names.
+        let labels = SharedLabels::new(&[
             ("container", self.container),
             ("id", self.id),
             ("image", self.image),
             ("name", self.name),
             ("namespace", self.namespace),
             ("pod", self.pod),
-        ]
+        ]);
+        Self { labels, ..self }
     }
 
     fn stats(&self) -> Option<&'a CgroupStats> {
@@ -118,6 +118,7 @@ const NOTHING: MeasuredObject<'static> = MeasuredObject {
     cgroup: None,
     network: None,
     of: None,
+    labels: SharedLabels::NONE,
 };
 
 /// Renders the metrics.
@@ -130,6 +131,10 @@ pub fn cadvisor_metrics(sample: &StatsSample) -> String {
         let containers = pod.containers.iter();
         objects.extend(containers.map(|container| MeasuredObject::of_container(pod, container)));
     }
+    let objects: Vec<_> = objects
+        .into_iter()
+        .map(MeasuredObject::with_labels)
+        .collect();
     let mut metrics = Exposition::default();
     usage::write(&mut metrics, &objects);
     disk::write(&mut metrics, &objects, sample);
@@ -145,10 +150,7 @@ fn add<const EXTRA: usize>(
     value: f64,
     at: Option<Timestamp>,
 ) {
-    let mut labels = Vec::with_capacity(OBJECT_LABELS + EXTRA);
-    labels.extend(object.labels());
-    labels.extend(extra);
-    values.add(&labels, value, at);
+    values.add_to(&object.labels, &extra, value, at);
 }
 
 fn seconds(nanos: u64) -> f64 {

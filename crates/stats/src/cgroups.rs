@@ -10,7 +10,10 @@ use std::{
 
 use jiff::Timestamp;
 use rubelet_cgroup_plan::CgroupPath;
-use rubelet_host::CgroupFs;
+use rubelet_host::{
+    CgroupFs,
+    cgroup::{StatsReader, StatsScope},
+};
 
 use crate::{
     filesystem,
@@ -48,7 +51,7 @@ pub(crate) struct CgroupRequest<'a> {
     pub(crate) kubepods: &'a [CgroupPath],
     /// Those of the node's own services, by their names.
     pub(crate) system: &'a [(&'static str, CgroupPath)],
-    /// Whether all numbers are read.
+    /// Whether all numbers are read that metrics show.
     pub(crate) all: bool,
     /// Reads networks.
     pub(crate) networks: Option<NetworkReader<'a>>,
@@ -75,23 +78,32 @@ pub(crate) fn read(fs: &CgroupFs, request: &CgroupRequest<'_>) -> CgroupReadings
         }
         all
     });
+    let reader = &mut fs.stats_reader();
     let system = request.system.iter();
     readings.system = system
-        .filter_map(|(name, path)| Some((*name, request.read_one(fs, path)?)))
+        .filter_map(|(name, path)| {
+            Some((*name, request.read_one(reader, path, StatsScope::Usage)?))
+        })
         .collect();
     let mut kubepods = request.kubepods.iter();
-    readings.kubepods = kubepods.find_map(|path| request.read_one(fs, path));
+    readings.kubepods = kubepods.find_map(|path| request.read_one(reader, path, StatsScope::Usage));
     readings.devices = devices(&readings);
     readings
 }
 
 impl CgroupRequest<'_> {
-    fn read_one(&self, fs: &CgroupFs, path: &CgroupPath) -> Option<Arc<CgroupSample>> {
-        let stats = match self.all {
-            true => fs.stats(path),
-            false => fs.usage(path),
+    /// Reads a cgroup: all of it if all is wanted, else what `least` needs.
+    fn read_one(
+        &self,
+        reader: &mut StatsReader<'_>,
+        path: &CgroupPath,
+        least: StatsScope,
+    ) -> Option<Arc<CgroupSample>> {
+        let scope = match self.all {
+            true => StatsScope::Counters,
+            false => least,
         };
-        let stats = stats.ok()?;
+        let stats = reader.read(path, scope).ok()?;
         Some(Arc::new(CgroupSample {
             path: path.as_str().into(),
             at: (self.now)(),
@@ -101,15 +113,23 @@ impl CgroupRequest<'_> {
 
     fn read_pods(&self, fs: &CgroupFs, pods: &[PodTarget]) -> CgroupReadings {
         let mut readings = CgroupReadings::default();
+        let mut reader = fs.stats_reader();
         for pod in pods {
-            self.read_pod(fs, pod, &mut readings);
+            self.read_pod(fs, &mut reader, pod, &mut readings);
         }
         readings
     }
 
-    fn read_pod(&self, fs: &CgroupFs, pod: &PodTarget, readings: &mut CgroupReadings) {
+    fn read_pod(
+        &self,
+        fs: &CgroupFs,
+        reader: &mut StatsReader<'_>,
+        pod: &PodTarget,
+        readings: &mut CgroupReadings,
+    ) {
         let mut paths = pod.cgroups.iter();
-        let found = paths.find_map(|path| Some((path, self.read_one(fs, path)?)));
+        let found = paths
+            .find_map(|path| Some((path, self.read_one(reader, path, StatsScope::UsageAndPids)?)));
         let path = match found {
             Some((path, reading)) => {
                 readings.pods.insert(Arc::clone(&pod.uid), reading);
@@ -131,7 +151,7 @@ impl CgroupRequest<'_> {
             else {
                 continue;
             };
-            if let Some(reading) = self.read_one(fs, &path) {
+            if let Some(reading) = self.read_one(reader, &path, StatsScope::Usage) {
                 let id = Arc::clone(&container.id);
                 readings.containers.insert(id, reading);
             }

@@ -60,15 +60,22 @@ pub(crate) struct MetricValues<'a> {
 impl MetricValues<'_> {
     /// Adds a value. `at` is the time at which it was read, if that is not the time of the request.
     pub(crate) fn add(&mut self, labels: &[(&str, &str)], value: f64, at: Option<Timestamp>) {
+        self.add_to(&SharedLabels::NONE, labels, value, at);
+    }
+
+    /// Adds a value whose first labels are those of other values, too.
+    pub(crate) fn add_to(
+        &mut self,
+        first: &SharedLabels,
+        labels: &[(&str, &str)],
+        value: f64,
+        at: Option<Timestamp>,
+    ) {
         self.text.push_str(self.name);
-        for (place, (name, value)) in labels.iter().enumerate() {
-            self.text.push(if place == 0 { '{' } else { ',' });
-            self.text.push_str(name);
-            self.text.push_str("=\"");
-            escape(value, self.text);
-            self.text.push('"');
-        }
-        if !labels.is_empty() {
+        if !first.0.is_empty() || !labels.is_empty() {
+            self.text.push('{');
+            self.text.push_str(&first.0);
+            write_labels(labels, first.0.is_empty(), self.text);
             self.text.push('}');
         }
         let _ = write!(self.text, " {value}");
@@ -76,6 +83,33 @@ impl MetricValues<'_> {
             let _ = write!(self.text, " {}", at.as_millisecond());
         }
         self.text.push('\n');
+    }
+}
+
+/// The labels of many values, written once.
+#[derive(Debug)]
+pub(crate) struct SharedLabels(String);
+
+impl SharedLabels {
+    pub(crate) const NONE: Self = Self(String::new());
+
+    pub(crate) fn new(labels: &[(&str, &str)]) -> Self {
+        let mut text = String::new();
+        write_labels(labels, true, &mut text);
+        Self(text)
+    }
+}
+
+fn write_labels(labels: &[(&str, &str)], mut is_first: bool, text: &mut String) {
+    for (name, value) in labels {
+        if !is_first {
+            text.push(',');
+        }
+        is_first = false;
+        text.push_str(name);
+        text.push_str("=\"");
+        escape(value, text);
+        text.push('"');
     }
 }
 
@@ -104,6 +138,9 @@ mod tests {
             let at = Timestamp::from_millisecond(7).ok();
             values.add(&[("a", ""), ("b", "y")], 12_345_678_901.0, at);
             values.add(&[], 1e-9, None);
+            let shared = SharedLabels::new(&[("a", "\"")]);
+            values.add_to(&shared, &[], 1.0, None);
+            values.add_to(&shared, &[("b", "y")], 2.0, None);
         });
         metrics.metric("none", MetricKind::Counter, "Help", |_| {});
         let lines = [
@@ -112,6 +149,8 @@ mod tests {
             r#"m{a="x\"} 1\nforged 2\\"} 0.5"#,
             r#"m{a="",b="y"} 12345678901 7"#,
             "m 0.000000001",
+            r#"m{a="\""} 1"#,
+            r#"m{a="\"",b="y"} 2"#,
             "",
         ];
         assert_eq!(metrics.into_text(), lines.join("\n"));

@@ -64,9 +64,11 @@ pub(crate) fn regular_files_in(directory: &Path) -> (u64, u64) {
     let Ok(entries) = fs::read_dir(directory) else {
         return (0, 0);
     };
+    let is_file = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
+    let entries = entries.take(MOST_FILES).filter_map(Result::ok);
     let files = entries
-        .take(MOST_FILES)
-        .filter_map(|entry| file(&entry.ok()?.path()));
+        .filter(is_file)
+        .filter_map(|entry| file(&entry.path()));
     files.fold((0, 0), |(bytes, inodes), one| {
         (bytes.saturating_add(one.0), inodes + one.1)
     })

@@ -12,6 +12,7 @@ use rubelet_cgroup_plan::{CgroupLayout, CgroupPath};
 use super::CgroupFs;
 
 pub use pressure::{Pressure, PressureLine};
+pub use read::StatsReader;
 
 /// Why the usage can't be read.
 #[derive(Debug, thiserror::Error)]
@@ -176,39 +177,33 @@ pub struct PsiStats {
     pub io: Option<Pressure>,
 }
 
-/// Which files are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StatsScope {
-    /// Those of [`CgroupFs::usage`].
+/// Which numbers of a cgroup are read. Each one costs the opening of a file or two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StatsScope {
+    /// CPU time, memory, swap space and pressure. Of the others those are 0 or `None` that no file of these has: parts
+    /// of the CPU time, peaks and events.
     Usage,
-    /// All.
+    /// Also the number of processes and threads.
+    UsageAndPids,
+    /// All but those of huge pages.
+    Counters,
+    /// All, from some 25 files.
     All,
 }
 
 impl CgroupFs {
-    /// Reads all numbers of a cgroup, including its descendants: some 25 files.
+    /// Reads the numbers of one cgroup, including its descendants.
     ///
     /// # Errors
     /// The cgroup does not exist, or a file of it can't be read.
-    pub fn stats(&self, path: &CgroupPath) -> Result<CgroupStats, StatsError> {
-        self.read(path, StatsScope::All)
+    pub fn stats(&self, path: &CgroupPath, scope: StatsScope) -> Result<CgroupStats, StatsError> {
+        self.stats_reader().read(path, scope)
     }
 
-    /// Reads CPU time, memory, swap space, processes and pressure, from a third of the files. Of the other
-    /// numbers those are 0 or `None` that no file of these has: parts of the CPU time, peaks, events and limits
-    /// of processes.
-    ///
-    /// # Errors
-    /// As [`Self::stats`].
-    pub fn usage(&self, path: &CgroupPath) -> Result<CgroupStats, StatsError> {
-        self.read(path, StatsScope::Usage)
-    }
-
-    fn read(&self, path: &CgroupPath, scope: StatsScope) -> Result<CgroupStats, StatsError> {
-        match self.layout {
-            CgroupLayout::V2 => v2::stats(self, path, scope),
-            CgroupLayout::V1 | CgroupLayout::Hybrid => v1::stats(self, path, scope),
-        }
+    /// Reads the numbers of many cgroups.
+    #[must_use]
+    pub fn stats_reader(&self) -> StatsReader<'_> {
+        StatsReader::new(self)
     }
 
     /// Memory in the root cgroup of version 1, which leaves out what the kernel needs for itself.
@@ -218,6 +213,23 @@ impl CgroupFs {
         match self.layout {
             CgroupLayout::V2 => None,
             CgroupLayout::V1 | CgroupLayout::Hybrid => v1::root_memory(self),
+        }
+    }
+}
+
+impl StatsReader<'_> {
+    /// Reads the numbers of a cgroup, including its descendants.
+    ///
+    /// # Errors
+    /// The cgroup does not exist, or a file of it can't be read.
+    pub fn read(
+        &mut self,
+        path: &CgroupPath,
+        scope: StatsScope,
+    ) -> Result<CgroupStats, StatsError> {
+        match self.fs.layout {
+            CgroupLayout::V2 => v2::stats(self, path, scope),
+            CgroupLayout::V1 | CgroupLayout::Hybrid => v1::stats(self, path, scope),
         }
     }
 }

@@ -13,6 +13,7 @@ use std::{
 use rubelet_oci::Memory;
 
 use super::*;
+use crate::cgroup::StatsScope;
 use crate::dbus::{message, wire::Reader};
 
 /// What the stand-in answers to a call.
@@ -521,7 +522,7 @@ fn a_real_systemd_keeps_a_scope_with_its_limits() {
     cgroups.create(&path).unwrap();
     cgroups.apply(&path, &limits).unwrap();
     cgroups.apply_devices(&path, &limits.devices).unwrap();
-    let stats = cgroups.stats(&path).unwrap();
+    let stats = cgroups.stats(&path, StatsScope::All).unwrap();
     assert_eq!(stats.memory.unwrap().limit, Some(64 << 20));
     assert_eq!(stats.pids.unwrap().limit, Some(33));
 
@@ -533,7 +534,7 @@ fn a_real_systemd_keeps_a_scope_with_its_limits() {
         .status()
         .unwrap();
     assert!(reloaded.success());
-    let stats = cgroups.stats(&path).unwrap();
+    let stats = cgroups.stats(&path, StatsScope::All).unwrap();
     assert_eq!(
         stats.memory.unwrap().limit,
         Some(32 << 20),

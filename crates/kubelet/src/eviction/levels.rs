@@ -12,6 +12,7 @@ use rubelet_cgroup_plan::CgroupPath;
 use rubelet_cri::{ImageService, v1};
 use rubelet_host::{
     CgroupFs,
+    cgroup::StatsScope,
     usage::{self, FileSystemUsage, Usage},
 };
 use rubelet_node_plan::eviction::{FileSystem, FileSystemLayout, ResourceLevel, ResourceLevels};
@@ -103,7 +104,7 @@ impl MachineLevels {
         let mut stats = self
             .kubepods
             .iter()
-            .filter_map(|path| self.cgroups.usage(path).ok());
+            .filter_map(|path| self.cgroups.stats(path, StatsScope::Usage).ok());
         let memory = stats.next()?.memory?;
         Some(ResourceLevel {
             available: memory.available()?,

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use rubelet_api::{pod::Pod, resources::QosClass};
 use rubelet_base::{ContainerId, ErrorChain, PodUid};
 use rubelet_cgroup_plan::{CgroupDriver, CgroupPath, CgroupValues};
-use rubelet_host::{CgroupFs, CgroupRemoval, systemd::SystemdError};
+use rubelet_host::{CgroupFs, CgroupRemoval, cgroup::StatsScope, systemd::SystemdError};
 use rubelet_node_plan::{
     CgroupRoot, CgroupTree, KubepodsAmounts, PodSettings, TierSettings, eviction::PodUsage,
     lifted_limits, memory_qos::QosRequests, node_allocatable::ReservedCgroup, pod_values,
@@ -243,7 +243,15 @@ impl PodCgroups {
             return;
         };
         info!(cgroup = tier.path.as_str(), error = %ErrorChain(&error), "Failed to set values of a cgroup");
-        let usage = || Some(self.fs.usage(&tier.path).ok()?.memory?.usage);
+        let usage = || {
+            Some(
+                self.fs
+                    .stats(&tier.path, StatsScope::Usage)
+                    .ok()?
+                    .memory?
+                    .usage,
+            )
+        };
         if let (Some(limit), Some(usage)) = (tier.values.memory_limit, usage())
             && usage > limit
         {
@@ -362,7 +370,7 @@ impl PodCgroups {
         }
         for tree in [&self.systemd, &self.cgroupfs] {
             let path = tree.pod(pod.spec.qos, &pod.uid).ok()?;
-            match self.fs.usage(&path) {
+            match self.fs.stats(&path, StatsScope::UsageAndPids) {
                 Ok(stats) => {
                     return Some(PodUsage {
                         memory: stats.memory.unwrap_or_default().working_set,

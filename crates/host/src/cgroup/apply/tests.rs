@@ -4,6 +4,7 @@ use std::fs;
 
 use rubelet_oci::{Cpu, HugepageLimit, LinuxResources, Memory, Pids};
 
+use crate::cgroup::StatsScope;
 use crate::cgroup::tests::{get, path, put, real, temp, v1, v2};
 
 use super::cpu::weight;
@@ -257,7 +258,11 @@ fn memory_quotas_and_swap_go_up_and_down_in_an_order_that_the_kernel_takes() {
         cgroups
             .apply(&top, &limits)
             .unwrap_or_else(|error| panic!("{limit} {swap}: {error}"));
-        let stats = cgroups.stats(&top).unwrap().memory.unwrap();
+        let stats = cgroups
+            .stats(&top, StatsScope::Usage)
+            .unwrap()
+            .memory
+            .unwrap();
         assert_eq!(stats.limit, u64::try_from(limit).ok());
     }
     let both = |quota, period| {

@@ -45,7 +45,7 @@ fn version_2_is_read() {
     let root = temp();
     put(root.path(), &VERSION_2);
     let fs = v2(root.path());
-    let stats = fs.stats(&path("/a")).unwrap();
+    let stats = fs.stats(&path("/a"), StatsScope::All).unwrap();
     let cpu = stats.cpu.unwrap();
     assert_eq!(
         (cpu.usage_ns, cpu.user_ns, cpu.system_ns),
@@ -103,7 +103,11 @@ fn version_2_is_read() {
     assert!(stats.psi.cpu.is_some_and(|cpu| cpu.some.total_ns == 3000));
     assert_eq!(stats.psi.memory, None);
     assert_eq!(fs.oom_kills(&path("/a")).unwrap(), 3);
-    assert!(fs.stats(&path("/b")).unwrap_err().is_gone());
+    assert!(
+        fs.stats(&path("/b"), StatsScope::All)
+            .unwrap_err()
+            .is_gone()
+    );
 }
 
 #[test]
@@ -115,19 +119,23 @@ fn usage_needs_few_files() {
         "pids.max",
         "io.stat",
         "hugetlb",
+        "cgroup.controllers",
     ];
     let needed = |file: &(&str, &str)| !counters.iter().any(|name| file.0.contains(name));
     put(root.path(), &VERSION_2);
     let fs = v2(root.path());
-    let all = fs.stats(&path("/a")).unwrap();
+    let all = fs.stats(&path("/a"), StatsScope::All).unwrap();
     let root = temp();
     put(
         root.path(),
         &VERSION_2.into_iter().filter(needed).collect::<Vec<_>>(),
     );
     let fs = v2(root.path());
-    assert!(fs.stats(&path("/a")).is_err(), "it reads the others, too");
-    let usage = fs.usage(&path("/a")).unwrap();
+    assert!(
+        fs.stats(&path("/a"), StatsScope::All).is_err(),
+        "it reads the others, too"
+    );
+    let usage = fs.stats(&path("/a"), StatsScope::UsageAndPids).unwrap();
     let of = |stats: &CgroupStats| {
         let memory = stats.memory.unwrap();
         let pids = stats.pids.map(|pids| pids.current);
@@ -149,19 +157,38 @@ fn usage_needs_few_files() {
             ("cpu/a/cpuacct.usage", "70000\n"),
             ("cpu/a/memory.usage_in_bytes", "1000\n"),
             ("cpu/a/memory.limit_in_bytes", "5000\n"),
-            ("cpu/a/memory.stat", "total_inactive_file 400\n"),
+            (
+                "cpu/a/memory.stat",
+                "hierarchical_memory_limit 5000\nhierarchical_memsw_limit 9223372036854771712\n\
+                 total_inactive_file 400\ntotal_swap 60\n",
+            ),
             ("cpu/a/pids.current", "3\n"),
+            ("cpu/b/cpuacct.usage", "1\n"),
+            ("cpu/b/memory.usage_in_bytes", "1000\n"),
+            (
+                "cpu/b/memory.stat",
+                "hierarchical_memory_limit 9223372036854771712\ntotal_inactive_file 400\n",
+            ),
         ],
     );
     let fs = v1(
         root.path(),
         &[("cpu", "cpuacct"), ("cpu", "memory"), ("cpu", "pids")],
     );
-    assert!(fs.stats(&path("/a")).is_err());
-    let usage = fs.usage(&path("/a")).unwrap();
+    assert!(fs.stats(&path("/a"), StatsScope::All).is_err());
+    let usage = fs.stats(&path("/a"), StatsScope::UsageAndPids).unwrap();
     assert_eq!(usage.cpu.unwrap().usage_ns, 70_000);
     assert_eq!(usage.memory.unwrap().available(), Some(4400));
     assert_eq!(usage.pids.unwrap().current, 3);
+    let swap = SwapStats {
+        usage: 60,
+        limit: None,
+    };
+    assert_eq!(usage.swap, Some(swap));
+    let usage = fs.stats(&path("/b"), StatsScope::Usage).unwrap();
+    let memory = usage.memory.unwrap();
+    assert_eq!((memory.working_set, memory.limit), (600, None));
+    assert_eq!((usage.swap, usage.pids), (None, None));
 }
 
 #[test]
@@ -178,14 +205,11 @@ fn version_1_is_read_from_the_directories_that_are_mounted() {
             ("acct/a/cpuacct.stat", "user 2\nsystem 1\n"),
             ("memory/a/memory.usage_in_bytes", "1000\n"),
             ("memory/a/memory.limit_in_bytes", "9223372036854771712\n"),
-            ("memory/a/memory.memsw.usage_in_bytes", "1500\n"),
-            (
-                "memory/a/memory.memsw.limit_in_bytes",
-                "9223372036854771712\n",
-            ),
+            ("memory/a/memory.memsw.limit_in_bytes", "5000\n"),
             (
                 "memory/a/memory.stat",
-                "rss 1\ntotal_rss 300\ntotal_inactive_file 400\n",
+                "rss 1\nhierarchical_memory_limit 4000\nhierarchical_memsw_limit 4500\ntotal_rss 300\n\
+                 total_inactive_file 400\ntotal_swap 500\n",
             ),
             (
                 "memory/a/memory.oom_control",
@@ -209,7 +233,7 @@ fn version_1_is_read_from_the_directories_that_are_mounted() {
         ("blkio", "blkio"),
     ];
     let fs = v1(root.path(), &mounts);
-    let stats = fs.stats(&path("/a")).unwrap();
+    let stats = fs.stats(&path("/a"), StatsScope::All).unwrap();
     let cpu = stats.cpu.unwrap();
     assert_eq!(
         (cpu.usage_ns, cpu.user_ns, cpu.throttled_ns),
@@ -222,7 +246,7 @@ fn version_1_is_read_from_the_directories_that_are_mounted() {
     );
     let swap = SwapStats {
         usage: 500,
-        limit: None,
+        limit: Some(5000),
     };
     assert_eq!(stats.swap, Some(swap));
     assert_eq!((stats.pids, stats.psi), (None, PsiStats::default()));
@@ -244,7 +268,7 @@ fn a_real_cgroup_can_be_measured() {
     let Some((cgroups, top)) = real("stats") else {
         return;
     };
-    let stats = cgroups.stats(&top).unwrap();
+    let stats = cgroups.stats(&top, StatsScope::All).unwrap();
     assert!(stats.cpu.is_some() && stats.memory.is_some());
     assert_eq!(stats.pids.unwrap().current, 0);
     let has_pressure = std::path::Path::new("/proc/pressure/memory").exists();
@@ -252,7 +276,7 @@ fn a_real_cgroup_can_be_measured() {
     assert_eq!(stats.psi.memory.is_some(), has_pressure && is_v2);
     assert_eq!(cgroups.oom_kills(&top).unwrap(), 0);
     cgroups.remove(&top).unwrap();
-    assert!(cgroups.stats(&top).unwrap_err().is_gone());
+    assert!(cgroups.stats(&top, StatsScope::All).unwrap_err().is_gone());
 }
 
 #[test]

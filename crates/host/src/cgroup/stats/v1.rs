@@ -5,56 +5,58 @@ use rubelet_cgroup_plan::CgroupPath;
 use super::{
     CgroupFs, CgroupStats, CpuStats, HugetlbStats, IoStats, MemoryStats, StatsError, StatsScope,
     SwapStats,
-    read::{Reader, device, fields, page_sizes},
+    read::{StatsDir, StatsReader, device, fields, page_sizes},
 };
 
 /// Version 1 reports an unset limit as a number of pages that no machine has.
 const NO_LIMIT: u64 = 1 << 60;
 
 pub(super) fn stats(
-    fs: &CgroupFs,
+    reader: &mut StatsReader<'_>,
     path: &CgroupPath,
     scope: StatsScope,
 ) -> Result<CgroupStats, StatsError> {
-    let all = scope == StatsScope::All;
-    let reader = |name: &str| fs.controller_dir(name, path).map(Reader::new);
+    let all = scope >= StatsScope::Counters;
+    let path = path.relative();
     let mut stats = CgroupStats::default();
-    if let Some(mut accounting) = reader("cpuacct") {
+    if let Some(mut accounting) = reader.dir("cpuacct", path) {
         let mut cpu = CpuStats {
             usage_ns: accounting.number("cpuacct.usage")?.unwrap_or_default(),
             ..CpuStats::default()
         };
         if all {
             parts(&mut accounting, &mut cpu)?;
-            if let Some(mut quota) = reader("cpu") {
+            if let Some(mut quota) = reader.dir("cpu", path) {
                 throttling(&mut quota, &mut cpu)?;
             }
         }
         stats.cpu = Some(cpu);
     }
-    let several = |name: &str| fs.controller_dir(name, path).map(Reader::open);
-    if let Some(mut reader) = several("memory") {
-        let memory = memory(&mut reader, all)?;
-        stats.swap = swap(&mut reader, &memory)?;
-        stats.memory = Some(memory);
+    if let Some(dir) = reader.dir("memory", path) {
+        let (memory, swap) = memory(&mut dir.open(), all)?;
+        (stats.memory, stats.swap) = (Some(memory), swap);
     }
-    if let Some(mut reader) = reader("pids") {
-        stats.pids = Some(reader.pids(scope)?);
+    if scope != StatsScope::Usage
+        && let Some(mut dir) = reader.dir("pids", path)
+    {
+        stats.pids = dir.pids(scope)?;
     }
     if !all {
         return Ok(stats);
     }
-    if let Some(mut reader) = several("hugetlb") {
-        stats.hugetlb = hugetlb(&mut reader)?;
+    if let Some(mut dir) = reader.dir("blkio", path) {
+        stats.io = io(&mut dir)?;
     }
-    if let Some(mut reader) = reader("blkio") {
-        stats.io = io(&mut reader)?;
+    if scope == StatsScope::All
+        && let Some(dir) = reader.dir("hugetlb", path)
+    {
+        stats.hugetlb = hugetlb(&mut dir.open())?;
     }
     Ok(stats)
 }
 
 /// The parts of the CPU time.
-fn parts(reader: &mut Reader, cpu: &mut CpuStats) -> Result<(), StatsError> {
+fn parts(reader: &mut StatsDir<'_>, cpu: &mut CpuStats) -> Result<(), StatsError> {
     // In user-space clock ticks, of which there are a hundred a second everywhere.
     const TICK_NS: u64 = 10_000_000;
     for (name, ticks) in fields(reader.optional("cpuacct.stat")?.unwrap_or_default()) {
@@ -67,7 +69,7 @@ fn parts(reader: &mut Reader, cpu: &mut CpuStats) -> Result<(), StatsError> {
     Ok(())
 }
 
-fn throttling(reader: &mut Reader, cpu: &mut CpuStats) -> Result<(), StatsError> {
+fn throttling(reader: &mut StatsDir<'_>, cpu: &mut CpuStats) -> Result<(), StatsError> {
     for (name, value) in fields(reader.optional("cpu.stat")?.unwrap_or_default()) {
         match name {
             "nr_periods" => cpu.periods = value,
@@ -80,18 +82,23 @@ fn throttling(reader: &mut Reader, cpu: &mut CpuStats) -> Result<(), StatsError>
 }
 
 pub(super) fn root_memory(fs: &CgroupFs) -> Option<MemoryStats> {
-    let found = fs.hierarchies.iter().find(|one| one.has("memory"))?;
-    memory(&mut Reader::new(found.mount.clone()), false).ok()
+    let mut reader = fs.stats_reader();
+    let read = memory(&mut reader.dir("memory", "")?, false);
+    read.ok().map(|(memory, _)| memory)
 }
 
-fn memory(reader: &mut Reader, all: bool) -> Result<MemoryStats, StatsError> {
-    let limit = reader.number("memory.limit_in_bytes")?;
+/// Memory and, with swap accounting, swap space.
+fn memory(
+    reader: &mut StatsDir<'_>,
+    all: bool,
+) -> Result<(MemoryStats, Option<SwapStats>), StatsError> {
     let mut memory = MemoryStats {
         usage: reader.number("memory.usage_in_bytes")?.unwrap_or_default(),
-        limit: limit.filter(|limit| *limit < NO_LIMIT),
         ..MemoryStats::default()
     };
-    let mut inactive_file = 0;
+    let (mut inactive_file, mut swap) = (0, None);
+    // Whether there may be a limit: the lowest of the cgroup and those above.
+    let (mut is_limited, mut is_swap_limited) = (true, true);
     // The numbers with `total_` include descendant cgroups.
     for (name, value) in fields(reader.text("memory.stat")?) {
         match name {
@@ -101,12 +108,29 @@ fn memory(reader: &mut Reader, all: bool) -> Result<MemoryStats, StatsError> {
             "total_mapped_file" => memory.mapped_file = value,
             "total_pgfault" => memory.page_faults = value,
             "total_pgmajfault" => memory.major_page_faults = value,
+            "total_swap" => swap = Some(value),
+            "hierarchical_memory_limit" => is_limited = value < NO_LIMIT,
+            "hierarchical_memsw_limit" => is_swap_limited = value < NO_LIMIT,
             _ => {}
         }
     }
     memory.working_set = memory.usage.saturating_sub(inactive_file);
+    let mut limit = |name: &str, is_set: bool| match is_set {
+        true => Ok(reader.number(name)?.filter(|limit| *limit < NO_LIMIT)),
+        false => Ok(None),
+    };
+    memory.limit = limit("memory.limit_in_bytes", is_limited)?;
+    let swap = match swap {
+        Some(usage) => {
+            // Of memory and swap space together.
+            let limit = limit("memory.memsw.limit_in_bytes", is_swap_limited)?;
+            let limit = limit.map(|limit| limit.saturating_sub(memory.limit.unwrap_or_default()));
+            Some(SwapStats { usage, limit })
+        }
+        None => None,
+    };
     if !all {
-        return Ok(memory);
+        return Ok((memory, swap));
     }
     let mut number = |name: &str| reader.optional_number(name);
     memory.max_usage = number("memory.max_usage_in_bytes")?;
@@ -117,25 +141,12 @@ fn memory(reader: &mut Reader, all: bool) -> Result<MemoryStats, StatsError> {
             memory.oom_kills = value;
         }
     }
-    Ok(memory)
+    Ok((memory, swap))
 }
 
-/// Version 1 counts memory and swap space together.
-fn swap(reader: &mut Reader, memory: &MemoryStats) -> Result<Option<SwapStats>, StatsError> {
-    let Some(together) = reader.optional_number("memory.memsw.usage_in_bytes")? else {
-        return Ok(None);
-    };
-    let limit = reader.optional_number("memory.memsw.limit_in_bytes")?;
-    let limit = limit.filter(|limit| *limit < NO_LIMIT);
-    Ok(Some(SwapStats {
-        usage: together.saturating_sub(memory.usage),
-        limit: limit.map(|limit| limit.saturating_sub(memory.limit.unwrap_or_default())),
-    }))
-}
-
-fn hugetlb(reader: &mut Reader) -> Result<Vec<HugetlbStats>, StatsError> {
+fn hugetlb(reader: &mut StatsDir<'_>) -> Result<Vec<HugetlbStats>, StatsError> {
     let mut all = Vec::new();
-    for page_size in page_sizes(reader.dir(), ".limit_in_bytes") {
+    for page_size in page_sizes(&reader.path(), ".limit_in_bytes") {
         let usage = reader.number(&format!("hugetlb.{page_size}.usage_in_bytes"))?;
         let reserved = format!("hugetlb.{page_size}.rsvd.usage_in_bytes");
         let reserved = reader.optional_number(&reserved)?;
@@ -150,7 +161,7 @@ fn hugetlb(reader: &mut Reader) -> Result<Vec<HugetlbStats>, StatsError> {
     Ok(all)
 }
 
-fn io(reader: &mut Reader) -> Result<Vec<IoStats>, StatsError> {
+fn io(reader: &mut StatsDir<'_>) -> Result<Vec<IoStats>, StatsError> {
     let mut all = Vec::new();
     let bytes = reader.optional("blkio.throttle.io_service_bytes_recursive")?;
     each(

@@ -3,26 +3,23 @@
 use rubelet_cgroup_plan::CgroupPath;
 
 use super::{
-    CgroupFs, CgroupStats, CpuStats, HugetlbStats, IoStats, MemoryStats, Pressure, PsiStats,
-    StatsError, StatsScope, SwapStats,
-    read::{Reader, device, fields, page_sizes},
+    CgroupStats, CpuStats, HugetlbStats, IoStats, MemoryStats, Pressure, PsiStats, StatsError,
+    StatsScope, SwapStats,
+    read::{StatsDir, StatsReader, device, fields, page_sizes},
 };
 
 pub(super) fn stats(
-    fs: &CgroupFs,
+    reader: &mut StatsReader<'_>,
     path: &CgroupPath,
     scope: StatsScope,
 ) -> Result<CgroupStats, StatsError> {
-    let all = scope == StatsScope::All;
-    let dir = fs.controller_dir("memory", path);
+    let all = scope >= StatsScope::Counters;
+    let dir = reader.dir("memory", path.relative());
     let dir = dir.ok_or_else(|| StatsError::NoController {
         path: path.clone(),
         controller: "memory",
     })?;
-    let mut reader = Reader::open(dir);
-    // Also shows whether the cgroup exists.
-    let controllers = reader.text("cgroup.controllers")?.to_owned();
-    let has = |name: &str| controllers.split_whitespace().any(|own| own == name);
+    let mut reader = dir.open();
     let mut stats = CgroupStats {
         // Exists for every cgroup; with the controller it also has the numbers of the quota.
         cpu: Some(cpu(&mut reader)?),
@@ -33,23 +30,29 @@ pub(super) fn stats(
         },
         ..CgroupStats::default()
     };
-    if has("memory") {
-        stats.memory = Some(memory(&mut reader, all)?);
+    // What the cgroup has no controller for has no files.
+    if let Some(usage) = reader.optional_number("memory.current")? {
+        stats.memory = Some(memory(&mut reader, usage, all)?);
         stats.swap = swap(&mut reader)?;
     }
-    if has("pids") {
-        stats.pids = Some(reader.pids(scope)?);
+    if scope != StatsScope::Usage {
+        stats.pids = reader.pids(scope)?;
     }
-    if all && has("hugetlb") {
+    if !all {
+        return Ok(stats);
+    }
+    let controllers = reader.text("cgroup.controllers")?.to_owned();
+    let has = |name: &str| controllers.split_whitespace().any(|own| own == name);
+    if scope == StatsScope::All && has("hugetlb") {
         stats.hugetlb = hugetlb(&mut reader)?;
     }
-    if all && has("io") {
+    if has("io") {
         stats.io = io(&mut reader)?;
     }
     Ok(stats)
 }
 
-fn cpu(reader: &mut Reader) -> Result<CpuStats, StatsError> {
+fn cpu(reader: &mut StatsDir<'_>) -> Result<CpuStats, StatsError> {
     let mut cpu = CpuStats::default();
     for (name, value) in fields(reader.text("cpu.stat")?) {
         let nanos = value.saturating_mul(1000);
@@ -66,9 +69,9 @@ fn cpu(reader: &mut Reader) -> Result<CpuStats, StatsError> {
     Ok(cpu)
 }
 
-fn memory(reader: &mut Reader, all: bool) -> Result<MemoryStats, StatsError> {
+fn memory(reader: &mut StatsDir<'_>, usage: u64, all: bool) -> Result<MemoryStats, StatsError> {
     let mut memory = MemoryStats {
-        usage: reader.number("memory.current")?.unwrap_or_default(),
+        usage,
         limit: reader.number("memory.max")?,
         ..MemoryStats::default()
     };
@@ -100,7 +103,7 @@ fn memory(reader: &mut Reader, all: bool) -> Result<MemoryStats, StatsError> {
     Ok(memory)
 }
 
-fn swap(reader: &mut Reader) -> Result<Option<SwapStats>, StatsError> {
+fn swap(reader: &mut StatsDir<'_>) -> Result<Option<SwapStats>, StatsError> {
     let Some(usage) = reader.optional_number("memory.swap.current")? else {
         return Ok(None);
     };
@@ -108,9 +111,9 @@ fn swap(reader: &mut Reader) -> Result<Option<SwapStats>, StatsError> {
     Ok(Some(SwapStats { usage, limit }))
 }
 
-fn hugetlb(reader: &mut Reader) -> Result<Vec<HugetlbStats>, StatsError> {
+fn hugetlb(reader: &mut StatsDir<'_>) -> Result<Vec<HugetlbStats>, StatsError> {
     let mut all = Vec::new();
-    for page_size in page_sizes(reader.dir(), ".max") {
+    for page_size in page_sizes(&reader.path(), ".max") {
         let usage = reader.number(&format!("hugetlb.{page_size}.current"))?;
         let reserved = reader.optional_number(&format!("hugetlb.{page_size}.rsvd.current"))?;
         let events = reader.optional(&format!("hugetlb.{page_size}.events"))?;
@@ -125,7 +128,7 @@ fn hugetlb(reader: &mut Reader) -> Result<Vec<HugetlbStats>, StatsError> {
     Ok(all)
 }
 
-fn io(reader: &mut Reader) -> Result<Vec<IoStats>, StatsError> {
+fn io(reader: &mut StatsDir<'_>) -> Result<Vec<IoStats>, StatsError> {
     let text = reader.optional("io.stat")?.unwrap_or_default();
     let line = |line: &str| {
         let (name, values) = line.split_once(' ')?;
@@ -153,6 +156,6 @@ fn io(reader: &mut Reader) -> Result<Vec<IoStats>, StatsError> {
     Ok(text.lines().filter_map(line).collect())
 }
 
-fn pressure(reader: &mut Reader, name: &str) -> Result<Option<Pressure>, StatsError> {
+fn pressure(reader: &mut StatsDir<'_>, name: &str) -> Result<Option<Pressure>, StatsError> {
     Ok(reader.optional(name)?.and_then(Pressure::parse))
 }
