@@ -203,6 +203,12 @@ impl Flags {
         self.text("runtime-cgroups")
     }
 
+    /// Whether eviction thresholds are left out of the node's allocatable resources.
+    #[must_use]
+    pub fn allocatable_ignores_eviction(&self) -> bool {
+        self.is_set("experimental-allocatable-ignore-eviction")
+    }
+
     /// File that is locked while the agent runs.
     #[must_use]
     pub fn lock_file(&self) -> Option<&str> {

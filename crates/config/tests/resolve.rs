@@ -315,6 +315,7 @@ fn options_without_effect_cause_a_warning() {
         &[],
         &[
             "--maximum-dead-containers=3",
+            "--experimental-mounter-path=/m",
             "--pod-infra-container-image=pause",
             "--kube-api-content-type=a",
         ],
@@ -327,7 +328,9 @@ fn options_without_effect_cause_a_warning() {
             "--kube-api-content-type: has no effect: requests are always JSON",
             "/etc/kubelet.yaml:7: logging.flushFrequency: has no effect: each line of the log is written immediately",
             "/etc/kubelet.yaml:10: featureGates.CRIListStreaming: this feature gate has no effect yet",
-            "--maximum-dead-containers: has no effect yet",
+            "--experimental-mounter-path: has no effect yet",
+            "--maximum-dead-containers: has no effect: one terminated instance of each container stays until its pod \
+             is removed or its disk is full",
             "--pod-infra-container-image: has no effect: the runtime chooses the image of sandboxes, \
              and the kubelet has dropped the flag",
         ]

@@ -7,7 +7,7 @@ use rubelet_api::downward::Allocatable;
 use rubelet_base::ErrorChain;
 use rubelet_cgroup_plan::CgroupLayout;
 use rubelet_cluster::node as node_object;
-use rubelet_config::{KubeletConfiguration, Resolved};
+use rubelet_config::{Flags, KubeletConfiguration, Resolved};
 use rubelet_host::{Machine, machine::online_cpus, usage};
 use rubelet_node_plan::{
     KubepodsAmounts,
@@ -44,13 +44,17 @@ pub(super) struct NodeLimits {
 /// The configured reservations.
 pub(super) fn reservations(
     config: &KubeletConfiguration,
+    flags: &Flags,
 ) -> anyhow::Result<(Reserved, HardThresholds)> {
     let reserved = Reserved::parse(
         &config.system_reserved,
         &config.kube_reserved,
         &config.reserved_system_cpus,
     );
-    let thresholds = HardThresholds::parse(&config.eviction_hard);
+    let thresholds = match flags.allocatable_ignores_eviction() {
+        true => Ok(HardThresholds::default()),
+        false => HardThresholds::parse(&config.eviction_hard),
+    };
     Ok((
         reserved.map_err(|error| anyhow!("{}", ErrorChain(&error)))?,
         thresholds.map_err(|error| anyhow!("{}", ErrorChain(&error)))?,
@@ -69,13 +73,14 @@ pub(super) fn enforces_pods(config: &KubeletConfiguration) -> bool {
 /// The reservations exceed the machine's capacity, or name what it does not have.
 pub(super) fn node_limits(
     resolved: &Resolved,
+    flags: &Flags,
     node: &Node,
     disk: Option<u64>,
 ) -> anyhow::Result<NodeLimits> {
     let config = &resolved.config;
     let machine = &node.machine;
     check_reserved_cpus(&config.reserved_system_cpus, Path::new("/"))?;
-    let (reserved, thresholds) = reservations(config)?;
+    let (reserved, thresholds) = reservations(config, flags)?;
     let capacity = capacity(machine, disk);
     let pids = usage::pids(Path::new("/")).ok().map(|pids| pids.capacity);
     if let Some(pids) = pids.filter(|pids| *pids <= reserved.pids) {
@@ -177,13 +182,22 @@ mod tests {
     fn what_is_reserved_is_not_a_limit_that_pods_see() {
         let machine = Machine::read(Path::new("/")).unwrap();
         let mut config = KubeletConfiguration::default();
-        config.eviction_hard.clear();
-        let left = |config: &KubeletConfiguration| {
-            let (reserved, thresholds) = reservations(config)?;
+        let flags = |given: &[&str]| {
+            rubelet_config::parse_flags(given.iter().map(|flag| (*flag).to_owned())).unwrap()
+        };
+        let left_with = |config: &KubeletConfiguration, flags: &Flags| {
+            let (reserved, thresholds) = reservations(config, flags)?;
             allocatable(&capacity(&machine, None), &reserved, &thresholds)
         };
+        let left = |config: &KubeletConfiguration| left_with(config, &flags(&[]));
+        let evicting = left(&config).unwrap();
+        let ignored = flags(&["--experimental-allocatable-ignore-eviction"]);
+        let ignoring = left_with(&config, &ignored).unwrap();
+        config.eviction_hard.clear();
         let all = left(&config).unwrap();
         assert_eq!(all.cpu, machine.cpus * 1000);
+        assert_eq!(ignoring, all);
+        assert!(evicting.memory < all.memory);
         let reserve = |config: &mut KubeletConfiguration, name: &str, amount: &str| {
             config.system_reserved.insert(name.into(), amount.into());
         };

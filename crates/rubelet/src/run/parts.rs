@@ -72,7 +72,7 @@ pub(super) fn host(
     let config = &resolved.config;
     let disk = rubelet_host::usage::file_system(Path::new(flags.root_dir()));
     let disk = disk.ok().map(|disk| disk.bytes.capacity);
-    let limits = allocatable::node_limits(resolved, node, disk)?;
+    let limits = allocatable::node_limits(resolved, flags, node, disk)?;
     let host = LocalHost::new(HostSettings {
         root: flags.root_dir().into(),
         pod_logs: config.pod_logs_dir.clone().into(),

@@ -137,7 +137,9 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(
         "minimum-container-ttl-duration",
         Duration,
-        Own(NotYet),
+        Own(Differs(
+            "a terminated container stays until its pod is removed, its replacement has terminated, or its disk is full",
+        )),
         "0s",
         "Minimum age of a terminated container before it is removed.",
     ),
@@ -153,7 +155,9 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(
         "maximum-dead-containers",
         Int32,
-        Own(NotYet),
+        Own(Differs(
+            "one terminated instance of each container stays until its pod is removed or its disk is full",
+        )),
         "-1",
         "How many terminated containers are kept in total; -1 means no limit.",
     ),
@@ -167,7 +171,7 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(
         "experimental-allocatable-ignore-eviction",
         Bool,
-        Own(NotYet),
+        Own(Works),
         "false",
         "Does not subtract eviction thresholds from the allocatable resources of the node.",
     ),

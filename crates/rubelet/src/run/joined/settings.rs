@@ -30,7 +30,7 @@ pub(super) fn node(
         value: taint.value.as_str().into(),
         effect: taint.effect.as_str().into(),
     });
-    let (reserved, thresholds) = allocatable::reservations(config)?;
+    let (reserved, thresholds) = allocatable::reservations(config, flags)?;
     let count = |number: i32| u64::try_from(number).unwrap_or(0);
     Ok(NodeSettings {
         labels,
