@@ -1,7 +1,8 @@
-//! A virtual machine, emulated in software, for tests of cgroup version 2, which this machine's own
-//! kernel does not have, and of power cuts. It has no network, and a disk only if it is given one. Its
+//! A virtual machine, emulated in software where the processor can't run one, for tests of cgroup version 2, which this
+//! machine's own kernel may not have, and of power cuts. It has no network, and a disk only if it is given one. Its
 //! root directory is an [`Image`] in memory, and commands and their output use a serial line.
 
+mod accelerator;
 mod cpio;
 mod disk;
 mod image;
@@ -22,12 +23,10 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 pub use disk::Disk;
 pub use image::Image;
 
+use self::accelerator::Accelerator;
 use crate::scratch::Scratch;
 use crate::scratch::lock::HostLock;
 use crate::{cleanup, clock, packages, report};
-
-/// Timeout of the boot; two to four seconds are usual, on a busy host a minute.
-const BOOT_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// A running guest. It is stopped when the value is dropped.
 #[derive(Debug)]
@@ -84,6 +83,22 @@ impl Vm {
     }
 
     fn start(image: &Image, memory_mib: u32, disk: Option<&Disk>) -> Result<Self> {
+        let start = |accelerator| Self::start_with(accelerator, image, memory_mib, disk);
+        if !Accelerator::has_kvm() {
+            return start(Accelerator::Emulated);
+        }
+        start(Accelerator::Kvm).or_else(|error| {
+            report::say(&format!("KVM can't be used: {error:#}"));
+            start(Accelerator::Emulated)
+        })
+    }
+
+    fn start_with(
+        accelerator: Accelerator,
+        image: &Image,
+        memory_mib: u32,
+        disk: Option<&Disk>,
+    ) -> Result<Self> {
         let emulator = packages::ensure_emulator()?;
         let directory = Directory(Scratch::create(&HostLock::take()?)?);
         let dir = directory.0.dir();
@@ -93,16 +108,8 @@ impl Vm {
         let mut command = directory.0.command(emulator);
         command
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
-            // No hardware virtualization: many test machines lack it. The emulator copies memory byte by
-            // byte where a processor has fast string moves, which kernel and libc then use for all.
-            .args([
-                "-machine",
-                "q35",
-                "-accel",
-                "tcg,thread=multi",
-                "-cpu",
-                "max,-erms,-fsrm",
-            ])
+            .args(["-machine", "q35"])
+            .args(accelerator.arguments())
             // One processor: emulated processors wait for each other, and a guest with two has hung.
             .args(["-smp", "1", "-m", &memory_mib.to_string(), "-no-reboot"])
             .args(disk.into_iter().flat_map(Disk::arguments))
@@ -142,7 +149,7 @@ impl Vm {
             console,
             _directory: directory,
         };
-        let deadline = clock::now() + BOOT_TIMEOUT;
+        let deadline = clock::now() + accelerator.boot_timeout();
         match vm.line(deadline) {
             Ok(line) if line == "ready" => Ok(vm),
             Ok(line) => bail!("the guest sent `{line}` instead of `ready`"),
