@@ -53,16 +53,10 @@ fn together(spec: &PodSpec, side: Side, name: &str) -> Option<u64> {
     })
 }
 
-/// What the pod requests of a resource, without its overhead.
-#[must_use]
-pub fn request_without_overhead(spec: &PodSpec, name: &str) -> Option<u64> {
-    together(spec, REQUESTS, name)
-}
-
 /// What the pod requests of a resource, with its overhead.
 #[must_use]
 pub fn request(spec: &PodSpec, name: &str) -> Option<u64> {
-    let requested = request_without_overhead(spec, name);
+    let requested = together(spec, REQUESTS, name);
     match (requested, amount(&spec.overhead, name)) {
         (Some(requested), Some(more)) => Some(requested.saturating_add(more)),
         (requested, more) => requested.or(more),
@@ -81,6 +75,13 @@ pub fn requests(spec: &PodSpec) -> Amounts {
 pub fn scalar_requests(spec: &PodSpec) -> Amounts {
     let written = sides(spec, REQUESTS).chain([&spec.overhead]);
     scalars(written, |name| request(spec, name))
+}
+
+/// The huge pages and extended resources that the pod requests, without its overhead.
+#[must_use]
+pub fn scalar_requests_without_overhead(spec: &PodSpec) -> Amounts {
+    let of = |name: &str| together(spec, REQUESTS, name);
+    scalars(sides(spec, REQUESTS), of)
 }
 
 /// The limits that were written, with the pod's overhead. Not every container has to have one: see [`limit`].

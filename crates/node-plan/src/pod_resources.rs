@@ -7,7 +7,7 @@ use rubelet_api::{
     container::Container,
     pod::{Pod, PodSpec},
     pod_amounts,
-    resource_name::{CPU, MEMORY, hugepages_name},
+    resource_name::{CPU, MEMORY, hugepages_size},
     resources::{Bytes, MilliCpu},
 };
 
@@ -32,30 +32,21 @@ pub fn totals(pod: &Pod) -> PodTotals {
     let spec = &pod.spec;
     let request = |name: &str| pod_amounts::request(spec, name).unwrap_or(0);
     let limit = |name: &str| pod_amounts::limit(spec, name);
+    // Huge pages are those of the containers, without the overhead.
+    let scalars = pod_amounts::scalar_requests_without_overhead(spec).into_iter();
+    let hugepages = scalars.filter_map(|(name, amount)| Some((hugepages_size(&name)?, amount)));
     PodTotals {
         cpu_request: request(CPU),
         memory_request: request(MEMORY),
         cpu_limit: limit(CPU),
         memory_limit: limit(MEMORY),
-        hugepages: hugepages(spec),
+        hugepages: hugepages.collect(),
     }
 }
 
 /// The most that runs of a pod at any time: see [`aggregate`].
 pub(crate) fn effective(spec: &PodSpec, take: impl Fn(&Container) -> u64) -> u64 {
     aggregate(&spec.init_containers, &spec.containers, take)
-}
-
-fn hugepages(spec: &PodSpec) -> BTreeMap<Bytes, Bytes> {
-    let own = spec.resources.iter().map(|own| &own.requests);
-    let containers = spec.all_containers().map(|one| &one.resources.requests);
-    let sizes = own.chain(containers).flat_map(|written| &written.hugepages);
-    sizes
-        .filter_map(|&(size, _)| {
-            let amount = pod_amounts::request_without_overhead(spec, &hugepages_name(size))?;
-            Some((size, amount))
-        })
-        .collect()
 }
 
 /// The limit of the pod's memory in bytes, if each of its containers has one.

@@ -244,13 +244,8 @@ impl PodCgroups {
         };
         info!(cgroup = tier.path.as_str(), error = %ErrorChain(&error), "Failed to set values of a cgroup");
         let usage = || {
-            Some(
-                self.fs
-                    .stats(&tier.path, StatsScope::Usage)
-                    .ok()?
-                    .memory?
-                    .usage,
-            )
+            let stats = self.fs.stats(&tier.path, StatsScope::Usage).ok()?;
+            Some(stats.memory?.usage)
         };
         if let (Some(limit), Some(usage)) = (tier.values.memory_limit, usage())
             && usage > limit
