@@ -16,8 +16,9 @@ use crate::held::HeldResources;
 use crate::outside::states;
 use crate::session_client::{CLOSE, PIPES, STDIN, STDOUT, SessionClient, until_shown};
 
-/// Echoes the input of the container, and each connection to port 9000.
-const SCRIPT: &str = "nc -ll -p 9000 -e cat & \
+/// Echoes the input of the container, and each connection to port 9000. BusyBox ignores SIGCHLD only after it has forked:
+/// the `cat` of a first connection that ends at once, as that of a probe does, would be left as a zombie.
+const SCRIPT: &str = "(trap '' CHLD; exec nc -ll -p 9000 -e cat) & \
      while read -r line; do if [ \"$line\" = end ]; then exit; fi; echo \"got $line.\"; done";
 
 const ECHO: u16 = 9000;
