@@ -72,6 +72,14 @@ pub(crate) fn ensure_systemd() -> Result<()> {
     ensure_all(&["systemd"]).map(drop)
 }
 
+/// Installs systemd with logind, and the bus that logind is on, if they are missing.
+///
+/// # Errors
+/// As [`ensure`].
+pub(crate) fn ensure_logind() -> Result<()> {
+    ensure_all(&["systemd", "dbus"]).map(drop)
+}
+
 /// Installs the program that loads AppArmor's profiles if it is missing.
 ///
 /// # Errors

@@ -8,6 +8,7 @@ mod disk;
 mod image;
 mod kernel;
 mod libraries;
+mod systemd;
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -27,6 +28,11 @@ use self::accelerator::Accelerator;
 use crate::scratch::Scratch;
 use crate::scratch::lock::HostLock;
 use crate::{cleanup, clock, packages, report};
+
+/// Debian's kernel supports pressure stall information, but disables it by default. On a busy host an emulated
+/// timer can look broken. Emulation is slow: mitigations are disabled, and the time is read without a device.
+const KERNEL_OPTIONS: &str = "console=ttyS0 quiet psi=1 no_timer_check mitigations=off tsc=reliable \
+    clocksource=tsc panic=-1 rdinit=/init";
 
 /// A running guest. It is stopped when the value is dropped.
 #[derive(Debug)]
@@ -105,6 +111,7 @@ impl Vm {
         let archive = dir.join("initramfs");
         let kernel = image.write(&archive, dir)?;
         let console = dir.join("console");
+        let option = disk.and_then(Disk::mount_option);
         let mut command = directory.0.command(emulator);
         command
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
@@ -117,14 +124,8 @@ impl Vm {
             .arg(&kernel.image)
             .arg("-initrd")
             .arg(&archive)
-            // Debian's kernel supports pressure stall information, but disables it by default. On a busy
-            // host an emulated timer can look broken. Emulation is slow: mitigations are disabled, and the
-            // time is read without a device.
-            .args([
-                "-append",
-                "console=ttyS0 quiet psi=1 no_timer_check mitigations=off tsc=reliable clocksource=tsc \
-                 panic=-1 rdinit=/init",
-            ])
+            .arg("-append")
+            .arg(format!("{KERNEL_OPTIONS} {}", option.unwrap_or_default()))
             .arg("-serial")
             .arg(format!("file:{}", console.display()))
             .args([
@@ -155,6 +156,20 @@ impl Vm {
             Ok(line) => bail!("the guest sent `{line}` instead of `ready`"),
             Err(error) => Err(error.context(vm.said("the guest did not boot"))),
         }
+    }
+
+    /// Shuts a guest with logind down, and waits until it is off.
+    ///
+    /// # Errors
+    /// It is not off in time.
+    pub fn power_off(mut self, timeout: Duration) -> Result<()> {
+        let deadline = clock::now() + timeout;
+        self.run("systemctl poweroff", timeout)?;
+        while self.receive(deadline).is_ok() {}
+        if clock::now() >= deadline {
+            bail!(self.said("the guest did not shut down"));
+        }
+        Ok(())
     }
 
     /// Stops the guest like a power cut.

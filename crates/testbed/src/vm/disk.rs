@@ -15,6 +15,8 @@ use crate::packages;
 #[derive(Debug)]
 pub struct Disk {
     path: PathBuf,
+    /// An option that the guest mounts it with.
+    mount_option: Option<&'static str>,
     /// Removes the disk when this value is dropped.
     _directory: TempDir,
 }
@@ -29,6 +31,19 @@ impl Disk {
     /// # Errors
     /// The host has no space for it, or lacks `mke2fs` and can't install it.
     pub fn create(mib: u32) -> Result<Self> {
+        Self::format(mib, &[], None)
+    }
+
+    /// As [`Disk::create`], with quotas of projects. The guest's kernel needs the module `quota_v2`.
+    ///
+    /// # Errors
+    /// As [`Disk::create`].
+    pub fn with_project_quotas(mib: u32) -> Result<Self> {
+        let features = ["-O", "quota,project", "-E", "quotatype=prjquota"];
+        Self::format(mib, &features, Some("prjquota"))
+    }
+
+    fn format(mib: u32, features: &[&str], mount_option: Option<&'static str>) -> Result<Self> {
         packages::ensure_ext4()?;
         let directory = tempfile::Builder::new().prefix("rbt-vm-").tempdir()?;
         let path = directory.path().join("disk");
@@ -36,11 +51,19 @@ impl Disk {
         file.set_len(u64::from(mib) << 20)
             .with_context(|| format!("cannot create {}", path.display()))?;
         let mut format = Command::new("/sbin/mke2fs");
-        stdout_of(format.args(["-q", "-F", "-t", "ext4"]).arg(&path))?;
+        format.args(["-q", "-F", "-t", "ext4"]).args(features);
+        stdout_of(format.arg(&path))?;
         Ok(Self {
             path,
+            mount_option,
             _directory: directory,
         })
+    }
+
+    /// The option of `init.sh` with which the guest mounts it, for the kernel's command line.
+    pub(super) fn mount_option(&self) -> Option<String> {
+        let option = self.mount_option?;
+        Some(format!("disk_option={option}"))
     }
 
     /// The emulator's arguments. Written data is in the host's page cache, which outlives the

@@ -12,11 +12,6 @@ use crate::packages;
 const INIT: &str = include_str!("init.sh");
 const LINE: &str = include_str!("line.sh");
 
-/// The only units that systemd starts in a guest.
-const TARGET: &str = "[Unit]\nRequires=line.service\nDefaultDependencies=no\n";
-const SERVICE: &str = "[Unit]\nDefaultDependencies=no\n[Service]\nExecStart=/bin/sh /line.sh\n\
-                       StandardInput=null\nDelegate=yes\n";
-
 /// The root directory of a guest, to be filled.
 #[derive(Debug, Clone, Default)]
 pub struct Image {
@@ -47,22 +42,6 @@ impl Image {
     pub fn modules(mut self, names: &[&'static str]) -> Self {
         self.modules.extend(names);
         self
-    }
-
-    /// Makes systemd the init process, without any of its usual units.
-    ///
-    /// # Errors
-    /// Its package can't be installed.
-    pub fn systemd(self) -> Result<Self> {
-        packages::ensure_systemd()?;
-        let image = ["/lib/systemd/systemd", "/bin/systemctl"]
-            .into_iter()
-            .fold(self, |image, program| image.program(program, program));
-        let units = "/etc/systemd/system";
-        Ok(image
-            .file(&format!("{units}/default.target"), TARGET)
-            .file(&format!("{units}/line.service"), SERVICE)
-            .file("/etc/machine-id", "0123456789abcdef0123456789abcdef\n"))
     }
 
     /// Adds the program that loads AppArmor's profiles. The kernel has AppArmor enabled.

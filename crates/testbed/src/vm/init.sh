@@ -12,7 +12,7 @@ if [ ! -e /moved ]; then
 fi
 export PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 /bin/busybox --install -s /bin 2>/dev/null
-mkdir -p /proc /sys /dev /run /tmp /root /var/lib /etc
+mkdir -p /proc /sys /dev /run /tmp /root /var/lib /var/tmp /etc
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t securityfs securityfs /sys/kernel/security
@@ -35,7 +35,7 @@ if [ -b /dev/vda ]; then
     # The host's, which outlives the guest. Nothing is written to it but what is flushed.
     echo 0 > /proc/sys/vm/dirty_writeback_centisecs
     disk=/dev/vda
-    options=commit=3600
+    options=commit=3600${disk_option:+,$disk_option}
 elif grep -q '^loop$' /modules; then
     truncate -s 2G /disk
     mke2fs -F /disk > /dev/null
@@ -52,6 +52,9 @@ if [ -n "$disk" ]; then
     done
 fi
 if [ -e /lib/systemd/systemd ]; then
+    # The same directory on a machine whose root directory has no /lib of its own.
+    mkdir -p /usr/lib
+    ln -s ../../lib/systemd /usr/lib/systemd
     exec /lib/systemd/systemd --log-target=console
 fi
 exec sh /line.sh

@@ -1,5 +1,5 @@
-//! Tests in a virtual machine of what test machines lack: cgroup version 2, systemd, AppArmor,
-//! power cuts.
+//! Tests in a virtual machine of what test machines lack: cgroup version 2, systemd and logind,
+//! AppArmor, project quotas, power cuts.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,4 +15,5 @@ mod host;
 mod node;
 mod pods;
 mod power_cut;
+mod shutdown;
 mod watch;

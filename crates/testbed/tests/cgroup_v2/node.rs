@@ -101,7 +101,16 @@ impl Node {
     }
 
     pub(crate) fn start_agent(&mut self) -> Result<()> {
-        self.run(AGENT)?;
+        self.start_by(AGENT)
+    }
+
+    /// Starts the agent as systemd does, and waits until it is ready.
+    pub(crate) fn start_unit(&mut self) -> Result<()> {
+        self.start_by("systemctl start rubelet")
+    }
+
+    fn start_by(&mut self, command: &str) -> Result<()> {
+        self.run(command)?;
         self.pods = Pods::default();
         self.run(watch::START).map(drop)
     }
@@ -110,6 +119,11 @@ impl Node {
     pub(crate) fn restart(&mut self) -> Result<()> {
         self.run("kill -9 $(cat /run/agent.pid); while kill -0 $(cat /run/agent.pid); do :; done")?;
         self.start_agent()
+    }
+
+    /// Shuts the guest down, and waits until it is off.
+    pub(crate) fn power_off(self) -> Result<()> {
+        self.vm.power_off(WAIT)
     }
 
     /// Stops the guest like a power cut.
@@ -156,12 +170,19 @@ impl Node {
         anyhow::bail!("timed out waiting until pod {name} {what}:\n{last:#?}\n{log}")
     }
 
+    /// Waits until a shell command succeeds.
+    pub(crate) fn wait_for(&mut self, command: &str) -> Result<()> {
+        self.run(&format!(
+            "for i in $(seq 300); do {command} && exit 0; sleep 0.2; done
+            tail -n 40 /run/agent.log; exit 1"
+        ))
+        .map(drop)
+    }
+
     /// Removes the pod and waits until the cgroup of its container is gone.
     pub(crate) fn remove(&mut self, name: &str, cgroup: &str) -> Result<()> {
         self.run(&format!("rm /manifests/{name}.json"))?;
-        let look = format!("[ -e {cgroup} ] || exit 0; sleep 0.2");
-        self.run(&format!("for i in $(seq 100); do {look}; done; exit 1"))?;
-        Ok(())
+        self.wait_for(&format!("[ ! -e {cgroup} ]"))
     }
 
     /// The directory of a container's cgroup.

@@ -175,14 +175,6 @@ fn assert_node_slices(node: &mut Node) -> Result<()> {
     assert_holds(node, KUBEPODS, &expected)
 }
 
-/// Waits until a command in the guest succeeds.
-fn wait_for(node: &mut Node, command: &str) -> Result<()> {
-    node.run(&format!(
-        "for i in $(seq 100); do {command} && exit 0; sleep 0.2; done; exit 1"
-    ))
-    .map(drop)
-}
-
 #[test]
 fn systemd_keeps_the_cgroups_of_containers() -> Result<()> {
     let mut node = Node::start(Image::default().systemd()?, "systemd")?;
@@ -243,11 +235,11 @@ fn systemd_keeps_the_cgroups_of_containers() -> Result<()> {
     node.remove("shares", &sharing)?;
     // No pod of that tier is left.
     let weight = "kubepods-burstable.slice/cpu.weight";
-    wait_for(&mut node, &format!("[ $(cat {KUBEPODS}/{weight}) = 1 ]"))?;
+    node.wait_for(&format!("[ $(cat {KUBEPODS}/{weight}) = 1 ]"))?;
     node.run("rm /manifests/limited.json")?;
     let list = "systemctl list-units --all --plain --no-legend";
     for units in ["rubelet-*.scope", "kubepods-*pod*.slice"] {
-        wait_for(&mut node, &format!("[ -z \"$({list} '{units}')\" ]"))?;
+        node.wait_for(&format!("[ -z \"$({list} '{units}')\" ]"))?;
     }
     assert_eq!(node.run(find)?, "");
     let slices = "find /sys/fs/cgroup /run/systemd -name 'kubepods-*pod*.slice*'";
