@@ -28,9 +28,10 @@ const CHECKS: [&str; 10] = [
 ];
 
 /// Gates that enable or disable a behaviour. All others have no effect in Rubelet.
-const SWITCHES: [&str; 7] = [
+const SWITCHES: [&str; 8] = [
     "AllowDNSOnlyNodeCSR",
     "EventedPLEG",
+    "LocalStorageCapacityIsolationFSQuotaMonitoring",
     "MemoryQoS",
     "PodAndContainerStatsFromCRI",
     "PodLogsQuerySplitStreams",

@@ -19,7 +19,7 @@
 //! - [`process_group`]: kills a program with its children. [`init_process`]: a pidfd of a
 //!   container's init process. [`inotify`]: file events.
 //! - [`usage`]: usage of memory, disks and processes. [`tree_usage`]: that of a directory.
-//!   [`meminfo`]: numbers of `/proc/meminfo`.
+//!   [`project_quota`]: the same, counted by the kernel. [`meminfo`]: numbers of `/proc/meminfo`.
 //!   [`memory_stall`]: notifications of too little memory. [`address`]: IP addresses.
 //! - [`alloc`]: returns freed heap memory to the kernel. [`file_pages`]: the same for pages of the
 //!   program and its libraries.
@@ -66,6 +66,7 @@ pub mod open_files;
 pub mod packet_programs;
 pub mod packet_tap;
 pub mod process_group;
+pub mod project_quota;
 pub mod reverse_name;
 pub mod suspend;
 pub mod systemd;

@@ -112,6 +112,8 @@ pub struct HostSettings {
     pub swap_behavior: SwapBehavior,
     /// `userNamespaces.idsPerPod`.
     pub user_ids_per_pod: u32,
+    /// The feature gate `LocalStorageCapacityIsolationFSQuotaMonitoring`.
+    pub volume_quotas: bool,
     /// `maxPods`.
     pub max_pods: u32,
 }

@@ -37,6 +37,8 @@ pub struct VolumeDirectory {
     pub path: PathBuf,
     /// Whether it takes local ephemeral storage.
     pub is_ephemeral: bool,
+    /// Whether the kernel may count it, and only what its pod writes.
+    pub may_have_quota: bool,
 }
 
 /// Where the files of a pod are that are not those of its containers.

@@ -13,7 +13,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rubelet_host::tree_usage;
+use rubelet_host::{project_quota, tree_usage};
 use rubelet_node_state::{clock::Clock, metrics::NodeMetrics};
 use tokio::{
     task::{JoinHandle, spawn, spawn_blocking},
@@ -174,19 +174,27 @@ async fn round(
 pub(crate) fn measurer(clock: Clock, metrics: Arc<NodeMetrics>) -> MeasureVolume {
     Arc::new(move |directory| {
         let (clock, metrics) = (clock.clone(), Arc::clone(&metrics));
-        spawn_blocking(move || measure(&directory.path, &clock, &metrics))
+        spawn_blocking(move || measure(&directory, &clock, &metrics))
     })
 }
 
 /// The space that a volume uses, and what is left on its file system.
-fn measure(path: &Path, clock: &Clock, metrics: &NodeMetrics) -> io::Result<FsSample> {
+fn measure(
+    directory: &VolumeDirectory,
+    clock: &Clock,
+    metrics: &NodeMetrics,
+) -> io::Result<FsSample> {
+    let path = &directory.path;
     let whole = filesystem::read(path, clock.now())?;
     // A volume in memory is a file system of its own, which knows its numbers.
     if is_mount_point(path)? && whole.capacity > Some(0) {
         return Ok(whole);
     }
     let began = Instant::now();
-    let used = tree_usage::of(path)?;
+    let used = match directory.may_have_quota {
+        true => project_quota::usage_of_tree(path)?,
+        false => tree_usage::of(path)?,
+    };
     if used.is_partial {
         return Err(io::Error::other(
             "it has too many files or levels of directories",

@@ -21,6 +21,7 @@ use rustix::fs::OFlags;
 pub use crate::remove::RemoveProblem;
 use crate::{
     dirs::{EMPTY_DIR_PLUGIN, PLUGINS, PodDirs, SUB_PATHS, VOLUMES, pods_dir},
+    empty_dir::quota,
     projection::PLUGINS_OF_FILES,
     remove::{Limits, tree},
 };
@@ -240,11 +241,16 @@ fn remove_volumes_of(pod: &Path, fd: &File, plugin: &str) -> io::Result<Vec<Remo
     let relative = Path::new(VOLUMES).join(plugin);
     match rustix::fs::openat2(fd, relative, flags, rustix::fs::Mode::empty(), within) {
         Ok(plugin) => {
-            let removed = names(&path)?
-                .iter()
-                .flat_map(|name| tree(plugin.as_fd(), &path, name, Limits::ALL))
-                .collect();
-            Ok(removed)
+            let plugin = plugin.as_fd();
+            let remove = |name: &OsString| {
+                let project = quota::of_volume(plugin, name);
+                let problems = tree(plugin, &path, name, Limits::ALL);
+                if let Some(project) = project {
+                    quota::release(plugin, project);
+                }
+                problems
+            };
+            Ok(names(&path)?.iter().flat_map(remove).collect())
         }
         Err(rustix::io::Errno::NOENT) => Ok(Vec::new()),
         Err(error) => Err(error.into()),

@@ -1,5 +1,7 @@
 //! `emptyDir`: a directory of the pod, on the node's disk or in memory.
 
+pub(crate) mod quota;
+
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -12,6 +14,7 @@ use rubelet_host::{
     mount::{self, MountError, TmpfsOptions},
 };
 
+pub use self::quota::{QuotaError, QuotaRequest};
 use crate::{
     directory,
     dirs::{PodDirs, UnsafeName},
@@ -31,6 +34,8 @@ pub struct EmptyDirRequest<'a> {
     pub fs_group: Option<i64>,
     /// `securityContext.fsGroupChangePolicy` is `OnRootMismatch`.
     pub on_root_mismatch: bool,
+    /// Its quota, if it gets one.
+    pub quota: Option<QuotaRequest>,
 }
 
 /// A prepared `emptyDir`.
@@ -59,6 +64,9 @@ pub enum EmptyDirError {
     /// Its tmpfs can't be mounted.
     #[error(transparent)]
     Mount(#[from] MountError),
+    /// Nothing would hold it to its limit.
+    #[error(transparent)]
+    Quota(#[from] QuotaError),
     /// Its group can't be set.
     #[error(transparent)]
     Ownership(#[from] OwnershipError),
@@ -106,6 +114,8 @@ pub(crate) fn set_up(
         directory::set_mode(path, 0o777).map_err(at(path))?;
         if request.medium == Medium::Memory {
             warning = mount_tmpfs(path, request)?;
+        } else if let Some(quota) = request.quota {
+            warning = quota::set_up(path, quota)?;
         }
     }
     if let Some(group) = request.fs_group {

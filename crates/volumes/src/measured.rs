@@ -12,6 +12,7 @@ use rubelet_api::{
 
 use crate::{
     dirs::{PodDirs, UnsafeName},
+    empty_dir::quota,
     projection::plugin_of,
 };
 
@@ -25,6 +26,8 @@ pub struct MeasuredVolume {
     /// Whether it takes local ephemeral storage: it is on the root directory's disk, and removed with
     /// the pod. Other volumes are file systems in memory.
     pub is_ephemeral: bool,
+    /// Whether the kernel may count it, and only what its pod writes.
+    pub may_have_quota: bool,
 }
 
 /// The volumes of a pod whose space is measured: not `hostPath` volumes and images, whose space is the
@@ -38,6 +41,7 @@ pub fn measured(pod: &Pod, dirs: &PodDirs) -> Vec<MeasuredVolume> {
                 name: volume.name.clone(),
                 path,
                 is_ephemeral,
+                may_have_quota: quota::is_eligible(pod, &volume.source),
             })
         })
         .collect()
@@ -122,6 +126,7 @@ mod tests {
                 name: "v".into(),
                 path: dirs.volumes().join(path),
                 is_ephemeral,
+                may_have_quota: false,
             });
             assert_eq!(found, Vec::from_iter(expected));
         }

@@ -16,7 +16,7 @@ use rubelet_api::{
 use crate::{
     directory,
     dirs::PodDirs,
-    empty_dir::{self, EmptyDirError, EmptyDirRequest},
+    empty_dir::{self, EmptyDirError, EmptyDirRequest, quota},
     host_path::{self, HostPathError},
     projection::{self, ProjectionError},
     settings::VolumeSettings,
@@ -141,12 +141,18 @@ fn one(
     let bound = settings.memory_bound;
     match &volume.source {
         VolumeSource::EmptyDir { medium, size_limit } => {
+            let quota = quota::request(pod, &volume.source, settings.quotas);
+            let quota = quota.map_err(|error| VolumeError::EmptyDir {
+                volume: name(),
+                source: error.into(),
+            })?;
             let request = EmptyDirRequest {
                 name: &volume.name,
                 medium: *medium,
                 size: bounded(*size_limit, bound),
                 fs_group: security.fs_group,
                 on_root_mismatch: security.fs_group_on_root_mismatch,
+                quota,
             };
             let made = empty_dir::prepare(dirs, &request);
             let made = made.map_err(|source| VolumeError::EmptyDir {
@@ -202,6 +208,7 @@ mod tests {
             cpu: 2000,
             memory: 1 << 30,
         },
+        quotas: false,
     };
 
     fn volume(name: &str, source: VolumeSource) -> Volume {

@@ -99,6 +99,7 @@ pub(crate) fn prepare(
         size: settings.memory_bound,
         fs_group,
         on_root_mismatch: false,
+        quota: None,
     };
     let marker = dirs.wrapped_marker(name)?;
     let warning = empty_dir::set_up(&path, &marker, &request)?;

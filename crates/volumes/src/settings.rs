@@ -10,4 +10,7 @@ pub struct VolumeSettings {
     pub memory_bound: Bytes,
     /// The node's allocatable resources, for the downward API.
     pub allocatable: Allocatable,
+    /// Whether the kernel counts what volumes use, where it can: the feature gate
+    /// `LocalStorageCapacityIsolationFSQuotaMonitoring`.
+    pub quotas: bool,
 }

@@ -33,7 +33,8 @@ Beyond the remarks, these differ for pods of the API server:
 
 - `resources` may hold extended resources such as `example.com/dongle`. They count for admission.
 - `resources.limits` may hold `ephemeral-storage`, and an emptyDir on disk a `sizeLimit`: a pod that exceeds one is evicted, which
-  pods of manifests never are.
+  pods of manifests never are. A project quota holds a volume of theirs to its `sizeLimit` where
+  there is one (standalone.md).
 - `nodeSelector` may hold any labels, `priorityClassName` may name any class and `os.name` any system.
 
 Refused though Kubernetes 1.36 has them on by default: `resourceClaims` and `resources.claims`

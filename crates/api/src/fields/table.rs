@@ -541,7 +541,9 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "spec.volumes[].emptyDir.sizeLimit",
-        Partial("with the medium Memory; on disk for pods of the API server"),
+        Partial(
+            "with the medium Memory; on disk for pods of the API server, and with `hostUsers: false` where there are project quotas",
+        ),
     ),
     row(
         "spec.volumes[].ephemeral",

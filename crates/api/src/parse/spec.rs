@@ -33,8 +33,7 @@ pub(super) fn convert(
     scheduling::check(spec, context, path, errors);
     let volume_names = volumes::names(spec.volumes.as_deref());
     let container_names = container_names(spec, path, errors);
-    let volumes = spec.volumes.as_deref();
-    let volumes = volumes::convert(volumes, &container_names, &path.child("volumes"), errors);
+    let volumes = volumes::convert(spec, &container_names, &path.child("volumes"), errors);
     let no_annotations = Default::default();
     let scope = Scope {
         volumes: &volume_names,

@@ -27,11 +27,13 @@ pub(super) fn names(volumes: Option<&[k8s::Volume]>) -> HashSet<String> {
 
 /// Converts the volumes whose kind is supported; the table refuses the others.
 pub(super) fn convert(
-    volumes: Option<&[k8s::Volume]>,
+    spec: &k8s::PodSpec,
     containers: &HashSet<String>,
     path: &Path<'_>,
     errors: &mut Errors,
 ) -> Vec<Volume> {
+    let volumes = spec.volumes.as_deref();
+    let own_users = spec.host_users == Some(false);
     let mut seen = HashSet::new();
     let mut converted = room(volumes);
     for (index, volume) in volumes.into_iter().flatten().enumerate() {
@@ -45,7 +47,7 @@ pub(super) fn convert(
                 errors.duplicate(&name_path, &volume.name);
             }
         }
-        if let Some(source) = source(volume, containers, &path, errors) {
+        if let Some(source) = source(volume, containers, own_users, &path, errors) {
             converted.push(Volume {
                 name: volume.name.as_str().into(),
                 source,
@@ -59,6 +61,7 @@ pub(super) fn convert(
 fn source(
     volume: &k8s::Volume,
     containers: &HashSet<String>,
+    own_users: bool,
     path: &Path<'_>,
     errors: &mut Errors,
 ) -> Option<VolumeSource> {
@@ -73,7 +76,11 @@ fn source(
     };
     if let Some(source) = &volume.empty_dir {
         let path = path.child("emptyDir");
-        found("emptyDir", empty_dir(source, &path, errors), errors);
+        found(
+            "emptyDir",
+            empty_dir(source, own_users, &path, errors),
+            errors,
+        );
     }
     if let Some(source) = &volume.host_path {
         let path = path.child("hostPath");
@@ -183,6 +190,7 @@ fn projections(
 
 fn empty_dir(
     empty_dir: &k8s::EmptyDirVolumeSource,
+    own_users: bool,
     path: &Path<'_>,
     errors: &mut Errors,
 ) -> VolumeSource {
@@ -213,7 +221,8 @@ fn empty_dir(
         .size_limit
         .as_ref()
         .map(|size| quantity(&path.child("sizeLimit"), &size.0, errors).units());
-    if size_limit.is_some() && medium == Medium::Disk && !errors.are_relaxed() {
+    // A project quota may hold the volumes of a pod with users of its own to their limits.
+    if size_limit.is_some() && medium == Medium::Disk && !own_users && !errors.are_relaxed() {
         let path = path.child("sizeLimit");
         errors.no_eviction(&path);
     }

@@ -72,6 +72,7 @@ fn settings(inner: &LocalHostState, pod: &Pod) -> VolumeSettings {
     VolumeSettings {
         memory_bound: memory_volume_bound(pod, allocatable.memory),
         allocatable,
+        quotas: inner.settings.volume_quotas,
     }
 }
 

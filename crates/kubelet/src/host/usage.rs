@@ -5,7 +5,10 @@ use std::{collections::HashMap, io, sync::Arc};
 use async_trait::async_trait;
 use rubelet_api::pod::Pod;
 use rubelet_base::PodUid;
-use rubelet_host::tree_usage::{self, TreeUsage};
+use rubelet_host::{
+    project_quota,
+    tree_usage::{self, TreeUsage},
+};
 use rubelet_node_plan::eviction::{
     ContainerUsage, DiskUsage, PodUsage, StarvedResource, VolumeUsage,
 };
@@ -70,9 +73,13 @@ fn disk_usage(host: &LocalHostState, pod: &Pod) -> io::Result<PodUsage> {
     let dirs = directories::dirs(host, &pod.uid).map_err(other)?;
     let volumes = rubelet_volumes::measured(pod, &dirs);
     for volume in volumes.into_iter().filter(|one| one.is_ephemeral) {
+        let found = match volume.may_have_quota {
+            true => project_quota::usage_of_tree(&volume.path),
+            false => tree_usage::of(&volume.path),
+        };
         usage.volumes.push(VolumeUsage {
             name: volume.name,
-            usage: take(tree_usage::of(&volume.path))?,
+            usage: take(found)?,
         });
     }
     usage.files = take(tree_usage::of_file(&dirs.etc_hosts()))?;

@@ -106,6 +106,10 @@ pub(super) fn host(
             _ => SwapBehavior::NoSwap,
         },
         user_ids_per_pod: u32::try_from(config.user_namespaces.ids_per_pod).unwrap_or(u32::MAX),
+        volume_quotas: config.local_storage_capacity_isolation
+            && resolved
+                .gates
+                .enabled("LocalStorageCapacityIsolationFSQuotaMonitoring"),
         max_pods: u32::try_from(config.max_pods).unwrap_or(0),
     })
     .context("cannot set up the host")?;

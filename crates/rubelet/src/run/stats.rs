@@ -83,6 +83,7 @@ fn directories(host: Arc<dyn PodHost>) -> PodDirectoriesOf {
             name: volume.name.into(),
             path: volume.path,
             is_ephemeral: volume.is_ephemeral,
+            may_have_quota: volume.may_have_quota,
         });
         PodDirectories {
             volumes: volumes.collect(),

@@ -154,6 +154,7 @@ impl TestNode {
                         name: "data".into(),
                         path: root.join("data"),
                         is_ephemeral: true,
+                        may_have_quota: false,
                     }],
                     etc_hosts: Some(root.join("hosts")),
                 })

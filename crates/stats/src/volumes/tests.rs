@@ -12,11 +12,21 @@ use super::*;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
+fn at(path: &Path) -> VolumeDirectory {
+    VolumeDirectory {
+        name: "volume".into(),
+        path: path.to_owned(),
+        is_ephemeral: true,
+        may_have_quota: true,
+    }
+}
+
 fn pod(uid: &str, volumes: &[&str]) -> PodTarget {
     let directory = |name: &&str| VolumeDirectory {
         name: (*name).into(),
         path: (*name).into(),
         is_ephemeral: true,
+        may_have_quota: false,
     };
     PodTarget {
         namespace: "default".into(),
@@ -161,10 +171,10 @@ fn the_files_of_a_directory_are_added_up() {
         Clock::following_tokio(Timestamp::UNIX_EPOCH),
         NodeMetrics::new(),
     );
-    let found = measure(&path, &clock, &metrics).unwrap();
+    let found = measure(&at(&path), &clock, &metrics).unwrap();
     assert!(found.used >= Some(64 << 10) && found.used < found.capacity);
     assert_eq!(found.inodes_used, Some(2));
-    assert!(measure(&root.path().join("none"), &clock, &metrics).is_err());
+    assert!(measure(&at(&root.path().join("none")), &clock, &metrics).is_err());
     let text = metrics.render();
     let line = "kubelet_volume_metric_collection_duration_seconds_count{metric_source=\"du\"} 1";
     assert!(text.contains(line), "{text}");
@@ -180,7 +190,7 @@ fn a_volume_in_memory_knows_its_numbers() {
         Clock::following_tokio(Timestamp::UNIX_EPOCH),
         NodeMetrics::new(),
     );
-    let found = measure(Path::new("/dev/shm"), &clock, &metrics).unwrap();
+    let found = measure(&at(Path::new("/dev/shm")), &clock, &metrics).unwrap();
     assert!(found.capacity > Some(0) && found.used.is_some());
     assert!(!metrics.render().contains("metric_source"));
 }

@@ -38,7 +38,7 @@ const PROGRAMS: &str = "RUBELET_TEST_PROGRAMS";
 
 /// A test program of a package, with the target in cargo's flags. Without a file that names it, it
 /// is built if necessary.
-fn program(package: &str, target: &[&str]) -> Result<PathBuf> {
+pub(crate) fn program(package: &str, target: &[&str]) -> Result<PathBuf> {
     let Some(file) = std::env::var_os(PROGRAMS) else {
         return build(package, target);
     };

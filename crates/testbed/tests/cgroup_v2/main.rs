@@ -15,5 +15,6 @@ mod host;
 mod node;
 mod pods;
 mod power_cut;
+mod quota;
 mod shutdown;
 mod watch;

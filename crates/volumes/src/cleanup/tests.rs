@@ -20,6 +20,7 @@ fn empty_dir(dirs: &PodDirs, name: &str, medium: Medium) -> PathBuf {
         size: 1 << 20,
         fs_group: None,
         on_root_mismatch: false,
+        quota: None,
     };
     empty_dir::prepare(dirs, &request).unwrap().path
 }

@@ -12,6 +12,7 @@ fn request(medium: Medium) -> EmptyDirRequest<'static> {
         size: 1 << 20,
         fs_group: None,
         on_root_mismatch: false,
+        quota: None,
     }
 }
 

@@ -23,6 +23,7 @@ const SETTINGS: VolumeSettings = VolumeSettings {
         cpu: 2000,
         memory: 1 << 30,
     },
+    quotas: false,
 };
 
 fn object(name: &str) -> ObjectVolume {
