@@ -1,6 +1,7 @@
 //! What executes the instructions of a guest.
 
 use std::fs::{File, read_to_string};
+use std::path::Path;
 use std::time::Duration;
 
 /// Timeout of the boot with the processor's own virtualization, which takes a second or two. It may be offered and not
@@ -8,6 +9,9 @@ use std::time::Duration;
 const KVM_BOOT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Timeout of the boot in the emulator; two to four seconds are usual, on a busy host a minute.
 const EMULATED_BOOT_TIMEOUT: Duration = Duration::from_secs(180);
+
+/// Exists where the frequency of the processor changes.
+const SCALING: &str = "/sys/devices/system/cpu/cpu0/cpufreq";
 
 /// What executes the instructions of a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +40,18 @@ impl Accelerator {
         }
     }
 
+    /// Options for the guest's kernel.
+    pub(super) fn kernel_options(self) -> String {
+        // The emulator shows its host's counter of cycles. To find out how fast it counts, a guest compares it
+        // with an emulated timer, and on a busy host was wrong by a factor of twenty: then its minutes are seconds.
+        let cpuinfo = || read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let khz = match self {
+            Self::Emulated if !Path::new(SCALING).exists() => counter_khz(&cpuinfo()),
+            _ => None,
+        };
+        khz.map_or_else(String::new, |khz| format!("tsc_early_khz={khz}"))
+    }
+
     /// How long the boot may take.
     pub(super) fn boot_timeout(self) -> Duration {
         match self {
@@ -57,6 +73,15 @@ fn virtualizes(cpuinfo: &str) -> bool {
     })
 }
 
+/// How fast the counter of cycles counts, in kHz, on a processor that always has the same frequency.
+fn counter_khz(cpuinfo: &str) -> Option<u64> {
+    let mut values = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+    let (_, value) = values.find(|(name, _)| name.trim_end() == "cpu MHz")?;
+    let (whole, thousandths) = value.trim().split_once('.')?;
+    let khz: u64 = format!("{whole}{thousandths:0<3}").parse().ok()?;
+    (thousandths.len() <= 3 && khz > 0).then_some(khz)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,5 +93,13 @@ mod tests {
         ));
         assert!(virtualizes("flags\t\t: svm\n"));
         assert!(!virtualizes("flags\t\t: fpu svm_lock\nvmx flags\t: vmx\n"));
+    }
+    #[test]
+    fn the_frequency_of_the_counter_is_read_to_the_thousandth() {
+        let cpuinfo = "processor\t: 0\ncpu MHz\t\t: 2596.132\nflags\t\t: tsc\n";
+        assert_eq!(counter_khz(cpuinfo), Some(2_596_132));
+        assert_eq!(counter_khz("cpu MHz\t\t: 2000.5\n"), Some(2_000_500));
+        assert_eq!(counter_khz("cpu MHz\t\t: unknown\n"), None);
+        assert_eq!(counter_khz(""), None);
     }
 }
