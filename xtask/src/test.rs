@@ -18,10 +18,14 @@ mod skipped;
 mod stages;
 mod tools;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use rubelet_testbed::api_server::programs::Programs;
+use rubelet_testbed::scratch::guard::ScratchGuard;
+use rubelet_testbed::scratch::in_memory;
 use rubelet_testbed::{NoisyNeighbour, disk, packages, sweep, target_dir};
 
 use crate::{fuzz, git};
@@ -56,6 +60,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
     let seeds = Seeds::of(root, options.all);
     println!("{seeds}");
     let _neighbour = options.beside_load.then(neighbour).transpose()?;
+    // All of it means disks, too.
+    let memory = (!options.all).then(memory).transpose()?.flatten();
     let mut stages = Stages::new(full_disk);
     let mut results = RingResults::default();
     if options.is_everything() {
@@ -76,12 +82,14 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
     let fuzzing = options
         .is_everything()
         .then(|| fuzz::beside(root, options.all));
-    if options.is_everything() {
-        if let Some((_, built)) = &built {
-            stages.run("test programs", || rings::refuse_empty(&built.empty));
-        }
-        stages.run(examples::STAGE, || examples::run(root, &mut results.tests));
+    if let Some((_, built)) = built.as_ref().filter(|_| options.is_everything()) {
+        stages.run("test programs", || rings::refuse_empty(&built.empty));
     }
+    // One processor runs them, and the first ring leaves some of both.
+    let examples = options.is_everything().then(|| {
+        let root = root.to_owned();
+        std::thread::spawn(move || examples::run(&root))
+    });
     for (stage, ring, runtime) in ring_stages(options) {
         let Some((nextest, built)) = &built else {
             stages.cannot_run(&stage, BUILD);
@@ -105,11 +113,19 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool> {
             seeds,
             programs: &programs_file,
             logs: &logs,
+            memory: memory.as_ref().map(|guard| guard.dir()),
             sweep,
         };
         stages.run(&stage, || {
             rings::run(nextest, &stage, part, environment, &mut results)
         });
+    }
+    if let Some(examples) = examples {
+        let found = stages.run(examples::STAGE, || {
+            let ended = examples.join();
+            ended.unwrap_or_else(|_| bail!("the stage panicked"))
+        });
+        results.tests.extend(found.unwrap_or_default());
     }
     if let Some(fuzzing) = fuzzing {
         stages.run("fuzz", || fuzzing?.wait());
@@ -128,6 +144,16 @@ fn neighbour() -> Result<NoisyNeighbour> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     println!("with {} busy processes and a writer", 2 * cores);
     NoisyNeighbour::start(2 * cores, Some(target_dir::target()?.join("neighbour")))
+}
+
+/// A directory in memory, for temporary files. `None` on a machine that has too little of it.
+fn memory() -> Result<Option<ScratchGuard>> {
+    if !rustix::process::geteuid().is_root() || !in_memory::is_possible() {
+        return Ok(None);
+    }
+    let guard = ScratchGuard::create_in_memory()?;
+    std::fs::set_permissions(guard.dir(), Permissions::from_mode(0o1777))?;
+    Ok(Some(guard))
 }
 
 /// The reason to stop, if a file system of the tests is full.

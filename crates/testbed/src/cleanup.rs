@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use anyhow::{Result, bail};
 
 use crate::scratch::lock::HostLock;
-use crate::scratch::{Scratch, all};
+use crate::scratch::{Scratch, all, in_memory};
 
 /// Removes the instance: its processes first, so that nothing new is started, its directory last,
 /// so that an interrupted clean-up is found and finished by the next [`crate::sweep()`].
@@ -63,6 +63,7 @@ pub fn remove(scratch: &Scratch, _lock: &HostLock) -> Result<()> {
 }
 
 fn remove_directory(scratch: &Scratch) -> Result<()> {
+    in_memory::tear_down(scratch.dir())?;
     match std::fs::remove_dir_all(scratch.dir()) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),

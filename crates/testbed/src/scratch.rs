@@ -1,6 +1,8 @@
 //! The private directory of one instance, and the instance's name.
 
+pub mod guard;
 pub mod host_before;
+pub mod in_memory;
 pub mod lock;
 pub mod owner;
 mod subnets;
@@ -50,7 +52,12 @@ impl Scratch {
     ///
     /// # Errors
     /// When the directory can't be created, or no subnet is free.
-    pub fn create(_lock: &HostLock) -> Result<Self> {
+    pub fn create(lock: &HostLock) -> Result<Self> {
+        let wanted = std::env::var_os(in_memory::VARIABLE).is_some();
+        Self::create_at(lock, wanted && in_memory::is_possible())
+    }
+
+    fn create_at(_lock: &HostLock, in_memory: bool) -> Result<Self> {
         let live = all()?;
         let taken: Vec<u8> = live.iter().map(|other| other.octet).collect();
         let (subnet, octet) = subnets::free(&taken)?;
@@ -63,6 +70,9 @@ impl Scratch {
             .keep();
         // Containers and group members of other users need access.
         std::fs::set_permissions(&dir, Permissions::from_mode(0o755))?;
+        if in_memory {
+            in_memory::set_up(&dir)?;
+        }
         let scratch = Self {
             tag: tag_of(&dir),
             dir,

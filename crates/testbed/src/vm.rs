@@ -8,6 +8,7 @@ mod disk;
 mod image;
 mod kernel;
 mod libraries;
+mod stripped;
 mod systemd;
 
 use std::fmt::Write as _;
@@ -25,9 +26,8 @@ pub use disk::Disk;
 pub use image::Image;
 
 use self::accelerator::Accelerator;
-use crate::scratch::Scratch;
-use crate::scratch::lock::HostLock;
-use crate::{cleanup, clock, packages, report};
+use crate::scratch::guard::ScratchGuard;
+use crate::{clock, packages, report};
 
 /// Debian's kernel supports pressure stall information, but disables it by default. On a busy host an emulated
 /// timer can look broken. Emulation is slow: mitigations are disabled, and the time is read without a device.
@@ -44,21 +44,8 @@ pub struct Vm {
     pending: Vec<u8>,
     commands: u32,
     console: PathBuf,
-    _directory: Directory,
-}
-
-/// The directory with the guest's files. Declared last in [`Vm`], so it is dropped after the
-/// emulator.
-#[derive(Debug)]
-struct Directory(Scratch);
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let removed = HostLock::take().and_then(|lock| cleanup::remove(&self.0, &lock));
-        if let Err(error) = removed {
-            report::say(&format!("{error:#}"));
-        }
-    }
+    /// The guest's files. Declared last, so that it is dropped after the emulator.
+    _directory: ScratchGuard,
 }
 
 /// Result of a command in the guest.
@@ -106,13 +93,13 @@ impl Vm {
         disk: Option<&Disk>,
     ) -> Result<Self> {
         let emulator = packages::ensure_emulator()?;
-        let directory = Directory(Scratch::create(&HostLock::take()?)?);
-        let dir = directory.0.dir();
+        let directory = ScratchGuard::create()?;
+        let dir = directory.dir();
         let archive = dir.join("initramfs");
-        let kernel = image.write(&archive, dir)?;
+        let kernel = image.write(&archive)?;
         let console = dir.join("console");
         let option = disk.and_then(Disk::mount_option);
-        let mut command = directory.0.command(emulator);
+        let mut command = directory.command(emulator);
         command
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
             .args(["-machine", "q35"])
@@ -125,7 +112,11 @@ impl Vm {
             .arg("-initrd")
             .arg(&archive)
             .arg("-append")
-            .arg(format!("{KERNEL_OPTIONS} {}", option.unwrap_or_default()))
+            .arg(format!(
+                "{KERNEL_OPTIONS} {} {}",
+                accelerator.kernel_options(),
+                option.unwrap_or_default()
+            ))
             .arg("-serial")
             .arg(format!("file:{}", console.display()))
             .args([

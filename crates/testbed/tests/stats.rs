@@ -142,7 +142,7 @@ fn a_metrics_server_and_dashboards_find_the_usage_of_pods() {
     has(&[
         "container_fs_usage_bytes{container=\"main\"",
         busy,
-        "device=\"/dev/",
+        "device=\"",
     ]);
     has(&[
         "container_network_receive_bytes_total{container=\"\"",

@@ -12,11 +12,11 @@ use crate::cargo;
 /// The name of the stage, and of the program of all examples.
 pub(super) const STAGE: &str = "examples";
 
-/// Runs them and adds their results.
+/// Runs them; returns their results.
 ///
 /// # Errors
 /// They don't compile.
-pub(super) fn run(root: &Path, tests: &mut Vec<TestRecord>) -> Result<()> {
+pub(super) fn run(root: &Path) -> Result<Vec<TestRecord>> {
     let mut command = cargo::command(root, &["test", "--doc", "--workspace", "--no-fail-fast"]);
     let output = output_of(&mut command)?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -27,12 +27,11 @@ pub(super) fn run(root: &Path, tests: &mut Vec<TestRecord>) -> Result<()> {
     if failed {
         println!("{text}");
     }
-    tests.extend(found);
     if !output.status.success() && !failed {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("`{}` failed:\n{}", line(&command), said.trim());
     }
-    Ok(())
+    Ok(found)
 }
 
 /// The results that libtest prints: `test NAME ... ok`.

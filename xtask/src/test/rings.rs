@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use rubelet_testbed::api_server;
 use rubelet_testbed::cleanup::kept_logs;
 use rubelet_testbed::runtime::VARIABLE;
+use rubelet_testbed::scratch::in_memory;
 
 use super::events::{Event, TestResult};
 use super::nextest::Nextest;
@@ -37,6 +38,8 @@ pub(super) struct Environment<'a> {
     pub(super) programs: &'a Path,
     /// The directory of the logs of agents and runtimes.
     pub(super) logs: &'a Path,
+    /// The directory of temporary files, if those and the directories of instances are in memory.
+    pub(super) memory: Option<&'a Path>,
     /// Removes what tests left on the machine, and names it.
     pub(super) sweep: fn() -> Result<Vec<String>>,
 }
@@ -70,6 +73,10 @@ pub(super) fn run(
         environment.seeds.set(command);
         command.env(kept_logs::VARIABLE, environment.logs);
         command.env("RUBELET_TEST_PROGRAMS", environment.programs);
+        if let Some(directory) = environment.memory {
+            command.env(in_memory::VARIABLE, "1");
+            command.env("TMPDIR", directory);
+        }
         if let Some(dir) = environment.api_server {
             command.env(api_server::VARIABLE, dir);
         }

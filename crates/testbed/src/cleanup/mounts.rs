@@ -13,7 +13,7 @@ pub fn below(dir: &Path) -> Result<Vec<PathBuf>> {
     let table = std::fs::read_to_string("/proc/self/mountinfo")
         .context("cannot read /proc/self/mountinfo")?;
     Ok(mount_points(&table)
-        .filter(|path| path.starts_with(dir))
+        .filter(|path| path.starts_with(dir) && path != dir)
         .collect())
 }
 

@@ -1,12 +1,10 @@
 //! The root directory of a guest: busybox, the required modules, and the test's files.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{cpio::Archive, kernel, kernel::Kernel, libraries};
-use crate::command::stdout_of;
+use super::{cpio::Archive, kernel, kernel::Kernel, libraries, stripped};
 use crate::packages;
 
 const INIT: &str = include_str!("init.sh");
@@ -63,7 +61,7 @@ impl Image {
     }
 
     /// Writes the archive; returns the kernel that it is for.
-    pub(super) fn write(&self, archive: &Path, work: &Path) -> Result<Kernel> {
+    pub(super) fn write(&self, archive: &Path) -> Result<Kernel> {
         let kernel = kernel::ensure()?;
         let mut archive = Archive::create(archive)?;
         for directory in ["/proc", "/sys", "/dev", "/tmp", "/root", "/run"] {
@@ -82,14 +80,11 @@ impl Image {
             archive.copy(&format!("/{file}"), &kernel.root.join(&file))?;
         }
         let mut all = Vec::new();
-        for (index, (name, source)) in self.programs.iter().enumerate() {
+        for (name, source) in &self.programs {
             all.extend(libraries::of(source)?);
-            let stripped = work.join(format!("program{index}"));
-            stdout_of(Command::new("strip").arg("-o").arg(&stripped).arg(source))?;
             archive
-                .copy(name, &stripped)
+                .copy(name, &stripped::of(source)?)
                 .with_context(|| format!("cannot copy {}", source.display()))?;
-            std::fs::remove_file(&stripped)?;
         }
         all.sort();
         all.dedup();

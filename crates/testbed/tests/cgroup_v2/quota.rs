@@ -27,7 +27,10 @@ fn volumes_are_counted_and_held_to_their_limits_by_project_quotas() -> Result<()
         .program("/test-volumes", program("rubelet-volumes", &["--lib"])?);
     let disk = Disk::with_project_quotas(512)?;
     let mut node = Node::boot_on(&image, &disk)?;
-    for tests in ["/test-host project_quota::", "/test-volumes each_volume_has_a_bound"] {
+    for tests in [
+        "/test-host project_quota::",
+        "/test-volumes each_volume_has_a_bound",
+    ] {
         let output = node.run(&format!("RUBELET_TEST_QUOTAS=/tmp {tests} --nocapture"))?;
         assert!(!output.contains("skipped:"), "{output}");
     }

@@ -104,6 +104,7 @@ fn each_misbehaving_test_is_counted_once() {
         seeds: Seeds { first: 0, each: 1 },
         programs: root,
         logs: &root.join("logs"),
+        memory: None,
         sweep: || Ok(vec!["a directory".to_owned()]),
     };
     run(&nextest, "ring 1", part, environment, &mut results).unwrap();
