@@ -30,9 +30,10 @@ use crate::scratch::guard::ScratchGuard;
 use crate::{clock, packages, report};
 
 /// Debian's kernel supports pressure stall information, but disables it by default. On a busy host an emulated
-/// timer can look broken. Emulation is slow: mitigations are disabled, and the time is read without a device.
+/// timer can look broken. Emulation is slow: mitigations are disabled, and the time is read without a device. The
+/// emulator translates code again for each address that it is at, so programs are always at the same.
 const KERNEL_OPTIONS: &str = "console=ttyS0 quiet psi=1 no_timer_check mitigations=off tsc=reliable \
-    clocksource=tsc panic=-1 rdinit=/init";
+    clocksource=tsc norandmaps panic=-1 rdinit=/init";
 
 /// A running guest. It is stopped when the value is dropped.
 #[derive(Debug)]
