@@ -135,7 +135,7 @@ impl EvictionTask {
             let round = monitor.observe(&self.policy, &levels, now);
             let next = schedule.next(&self.policy, &levels, &round, now);
             self.publish(round.pressure);
-            // Measured again at once: one pod may not be enough.
+            // Measured again without a pause: one pod may not be enough.
             if !self.handle_first(&round.due, layout).await {
                 self.pause(next, self.policy.memory_headroom(&levels)).await;
             }

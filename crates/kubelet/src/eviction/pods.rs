@@ -16,6 +16,10 @@ use crate::slow_end;
 
 /// Longest wait for the end of a pod before anything else is freed (kubelet: `podCleanupTimeout`).
 const CLEANUP: Duration = Duration::from_secs(30);
+/// Time after the removal of a pod's volumes until the node is measured again. The kernel frees memory that the mount
+/// namespace of a container held, such as volumes in memory, some time after its last process has ended. The kubelet
+/// looks once in this time whether an evicted pod is gone.
+const AFTER_RELEASE: Duration = Duration::from_secs(1);
 /// Time between two looks for containers that are being removed.
 const RECHECK: Duration = Duration::from_millis(500);
 
@@ -182,6 +186,7 @@ impl EvictionTask {
         if timeout(CLEANUP, released).await.is_err() {
             debug!(%uid, "Not everything of an evicted pod is free");
         }
+        sleep(AFTER_RELEASE).await;
     }
 
     fn report_slow_end(&self, uid: &PodUid) {

@@ -18,7 +18,10 @@ use rubelet_node_plan::eviction::{
     ResourceLevels, StarvedResource,
 };
 use rubelet_sim::{Behavior, EntryKind, Sim};
-use tokio::{sync::Notify, time::sleep};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep},
+};
 
 use super::{
     metrics::value,
@@ -40,6 +43,10 @@ struct Machine {
     sim: Sim,
     /// Memory in MiB by pod, while it runs.
     uses: Mutex<BTreeMap<PodUid, u64>>,
+    /// Time after the end of a container until the kernel has freed its memory.
+    frees_after: Mutex<Duration>,
+    /// When the simulation started.
+    began: Instant,
     /// MiB of the disk that are free.
     disk: Mutex<u64>,
     /// A pod whose containers take 300 MiB of the disk for as long as the runtime has them.
@@ -53,9 +60,26 @@ struct Machine {
 impl Machine {
     fn used(&self, uid: &PodUid) -> u64 {
         let uses = self.uses.lock();
-        let runs = self.sim.running(uid.as_str(), "app").is_some();
-        let used = uses.get(uid).filter(|_| runs);
+        let holds = self.sim.running(uid.as_str(), "app").is_some() || self.ended_just_now(uid);
+        let used = uses.get(uid).filter(|_| holds);
         used.map_or(0, |mib| mib * MIB)
+    }
+}
+
+impl Machine {
+    fn ended_just_now(&self, uid: &PodUid) -> bool {
+        let since = self
+            .began
+            .elapsed()
+            .saturating_sub(*self.frees_after.lock());
+        let oracle = self.sim.oracle();
+        oracle.entries().iter().any(|entry| {
+            let of = match &entry.what {
+                EntryKind::ContainerExited { instance, .. } => instance,
+                _ => return false,
+            };
+            of.pod_uid == uid.as_str() && entry.at > since
+        })
     }
 }
 
@@ -146,11 +170,14 @@ impl Evicting {
             enforces_pods: false,
         };
         let policy = EvictionPolicy::parse(&texts, seconds(300), seconds(20)).unwrap();
+        let began = Instant::now();
         let mut node = Node::new();
         node.kill().await;
         let machine = Arc::new(Machine {
             sim: node.sim.clone(),
             uses: Mutex::default(),
+            frees_after: Mutex::default(),
+            began,
             disk: Mutex::new(500),
             rubbish: Mutex::default(),
             measured: Mutex::default(),
@@ -250,6 +277,20 @@ async fn without_memory_the_pod_that_uses_most_goes_and_only_that_one() {
     let starts = on.node.sim.oracle().starts(large.as_str(), "app");
     assert_eq!(starts, 1, "it does not start again");
     assert!(!on.node.agent().pressure.borrow().memory, "after 300 s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn memory_that_the_kernel_frees_a_moment_later_costs_no_second_pod() {
+    let on = Evicting::new("100Mi", "").await;
+    *on.machine.frees_after.lock() = Duration::from_millis(800);
+    on.run("small", "terminationGracePeriodSeconds: 1", 100)
+        .await;
+    on.run("large", "terminationGracePeriodSeconds: 1", 850)
+        .await;
+    on.until_failed("large").await;
+    sleep(seconds(600)).await;
+    assert!(on.node.is_running("small"));
+    assert_eq!(on.threshold_events(), 1);
 }
 
 #[tokio::test(start_paused = true)]
