@@ -215,8 +215,10 @@ fn wait_all(node: &mut Node, kept: &Kept) -> Result<()> {
             format!("{address}:8080"),
             format!("127.0.0.1:{}", 8000 + number),
         ] {
-            let get = format!("wget -q -O - http://{place}/ && exit 0; sleep 0.3");
-            let page = node.run(&format!("for i in $(seq 100); do {get}; done; exit 1"))?;
+            let get = format!("wget -q -O - http://{place}/ 2> /run/wget && exit 0; sleep 0.3");
+            let page = node.run(&format!(
+                "for i in $(seq 100); do {get}; done; cat /run/wget; exit 1"
+            ))?;
             assert_eq!(page.trim(), name, "at {place}");
         }
     }
