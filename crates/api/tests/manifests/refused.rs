@@ -65,6 +65,11 @@ fn what_is_not_built_is_refused() {
             "spec.containers[0].resources.limits[ephemeral-storage]: Forbidden: pods of manifests are never evicted, so nothing would hold them to a limit of the disk; leave it out, or use an emptyDir with the medium Memory",
         ),
         (
+            "/spec/volumes",
+            json!([{"name": "a", "emptyDir": {"sizeLimit": "1Gi"}}]),
+            "spec.volumes[0].emptyDir.sizeLimit: Forbidden: pods of manifests are never evicted, so nothing would hold them to a limit of the disk; leave it out, or use an emptyDir with the medium Memory",
+        ),
+        (
             "/spec/containers/0/resources",
             json!({"limits": {"nvidia.com/gpu": 1}}),
             "spec.containers[0].resources.limits[nvidia.com/gpu]: Not supported yet: devices and other extended resources come with a later release",

@@ -156,9 +156,9 @@ fn images_and_commands(unreachable: &str) -> Vec<(&'static str, Value, MessageSo
 }
 
 fn host_and_limits() -> Vec<(&'static str, Value, MessageSource)> {
-    let volume = |host_path: Value| {
+    let volume = |source: Value| {
         let mount = json!({ "volumeMounts": [{ "name": "v", "mountPath": "/v" }] });
-        let volumes = json!({ "volumes": [{ "name": "v", "hostPath": host_path }] });
+        let volumes = json!({ "volumes": [with(json!({ "name": "v" }), &source)] });
         with(main(&mount), &volumes)
     };
     let probe = |kind: &str, handler: Value| {
@@ -173,13 +173,21 @@ fn host_and_limits() -> Vec<(&'static str, Value, MessageSource)> {
     vec![
         (
             "A host path that is not there",
-            volume(json!({ "path": "/no/such/dir", "type": "Directory" })),
+            volume(json!({ "hostPath": { "path": "/no/such/dir", "type": "Directory" } })),
             Event("FailedMount", "/no/such/dir"),
         ),
         (
             "A host path that is a file",
-            volume(json!({ "path": "/etc/passwd", "type": "Directory" })),
+            volume(json!({ "hostPath": { "path": "/etc/passwd", "type": "Directory" } })),
             Event("FailedMount", "/etc/passwd"),
+        ),
+        (
+            "A volume on disk with a limit that nothing would hold",
+            with(
+                volume(json!({ "emptyDir": { "sizeLimit": "1Gi" } })),
+                &json!({ "hostUsers": false }),
+            ),
+            Event("FailedMount", "sizeLimit"),
         ),
         (
             "A seccomp profile that is not there",
