@@ -6,20 +6,17 @@
 //! inherits both. Whoever owns a file and is in no user namespace can change its project, so what these
 //! functions return is to be trusted only for trees that no such process can write.
 
+mod kernel;
+
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd},
     path::Path,
 };
 
-use rustix::{
-    fs::{Mode, OFlags},
-    io::Errno,
-};
+use rustix::{fs::Mode, io::Errno};
 
-use crate::tree_usage::{self, TreeUsage};
-
-mod kernel;
+use crate::tree_usage::{self, DIR_FLAGS, TreeUsage};
 
 /// The flag of directories whose new files get their project: `FS_XFLAG_PROJINHERIT`.
 const INHERIT: u32 = 0x200;
@@ -27,11 +24,6 @@ const INHERIT: u32 = 0x200;
 const COUNTED: u16 = 1 << 4;
 /// Bounds of projects hold: `FS_QUOTA_PDQ_ENFD`.
 const BOUNDED: u16 = 1 << 5;
-
-const DIR_FLAGS: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
 
 /// The number of a project. 0 is that of all files without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -130,18 +122,20 @@ pub fn set_bound(dir: impl AsFd, project: ProjectId, bytes: Option<u64>) -> io::
     Ok(kernel::set_bound(dir.as_fd(), project.0, blocks)?)
 }
 
-/// The usage of a directory of which nobody can change the project: what the kernel counts for it, else
-/// that of its files, added up.
+/// The usage of a directory: what the kernel counts for its project, else that of its files, added up. A project is
+/// not looked at where a process that writes there could have changed it: without `may_have_project`.
 ///
 /// # Errors
 /// As [`tree_usage::of`].
-pub fn usage_of_tree(path: &Path) -> io::Result<TreeUsage> {
+pub fn usage_of_tree(path: &Path, may_have_project: bool) -> io::Result<TreeUsage> {
     let dir = rustix::fs::open(path, DIR_FLAGS, Mode::empty())?;
-    let counted = match of_directory(&dir)? {
-        Some(project) => usage(&dir, project)?,
-        None => None,
-    };
-    counted.map_or_else(|| tree_usage::of(path), Ok)
+    if may_have_project
+        && let Some(project) = of_directory(&dir)?
+        && let Some(counted) = usage(&dir, project)?
+    {
+        return Ok(counted);
+    }
+    tree_usage::of_open(&dir)
 }
 
 /// What kernels and file systems without projects, or without counted ones, answer.

@@ -26,7 +26,7 @@ const MAX_ENTRIES: u64 = 2_000_000;
 /// The unit of `st_blocks`, see stat(3type).
 const BLOCK: u64 = 512;
 
-const DIR_FLAGS: OFlags = OFlags::RDONLY
+pub(crate) const DIR_FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
@@ -49,11 +49,15 @@ pub struct TreeUsage {
 /// # Errors
 /// The directory does not exist, or can't be read.
 pub fn of(dir: &Path) -> io::Result<TreeUsage> {
-    let root = rustix::fs::open(dir, DIR_FLAGS, Mode::empty())?;
-    let stat = fstat(&root)?;
+    of_open(&rustix::fs::open(dir, DIR_FLAGS, Mode::empty())?)
+}
+
+/// As [`of`], of an open directory.
+pub(crate) fn of_open(root: &OwnedFd) -> io::Result<TreeUsage> {
+    let stat = fstat(root)?;
     let mut counted = CountedFiles::default();
     counted.add(&stat);
-    walk(&root, stat.st_dev, &mut counted)?;
+    walk(root, stat.st_dev, &mut counted)?;
     Ok(counted.usage)
 }
 

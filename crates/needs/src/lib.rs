@@ -14,11 +14,15 @@
 //! # a_test();
 //! ```
 
-use std::{env, fmt::Display, fs::OpenOptions, io::Write, panic::Location, thread};
+use std::{env, fmt::Display, fs::OpenOptions, io::Write, panic::Location, path::PathBuf, thread};
 
 /// The environment variable with the path of the file to which a line is added for each test that is
 /// skipped: its program and its name, a tab, the reason.
 pub const SKIPPED: &str = "RUBELET_TESTS_SKIPPED";
+
+/// The environment variable with the path of a directory on a file system with project quotas. The test bed sets it in
+/// its virtual machine: the kernels of few test machines have such quotas.
+pub const PROJECT_QUOTAS: &str = "RUBELET_TEST_QUOTAS";
 
 /// The environment variables in which cargo-nextest tells a test its program and its name.
 const BINARY_ID: &str = "NEXTEST_BINARY_ID";
@@ -69,6 +73,15 @@ pub fn applies(yes: bool, why: impl Display) -> bool {
         skip(&why.to_string());
     }
     yes
+}
+
+/// A directory on a file system with project quotas; `None` if the test does not apply here.
+#[must_use]
+#[track_caller]
+pub fn project_quotas() -> Option<PathBuf> {
+    let place = env::var_os(PROJECT_QUOTAS);
+    let applies = applies(place.is_some(), "there are no project quotas here");
+    place.filter(|_| applies).map(PathBuf::from)
 }
 
 fn is_required(ci: Option<&str>) -> bool {

@@ -13,7 +13,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rubelet_host::{project_quota, tree_usage};
+use rubelet_host::project_quota;
 use rubelet_node_state::{clock::Clock, metrics::NodeMetrics};
 use tokio::{
     task::{JoinHandle, spawn, spawn_blocking},
@@ -191,10 +191,7 @@ fn measure(
         return Ok(whole);
     }
     let began = Instant::now();
-    let used = match directory.may_have_quota {
-        true => project_quota::usage_of_tree(path)?,
-        false => tree_usage::of(path)?,
-    };
+    let used = project_quota::usage_of_tree(path, directory.may_have_quota)?;
     if used.is_partial {
         return Err(io::Error::other(
             "it has too many files or levels of directories",

@@ -12,6 +12,12 @@ use std::{
 
 use rustix::fs::{Dir, Mode, OFlags};
 
+/// Flags to open a directory that can be read, and no link to one.
+pub(crate) const FLAGS: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
 /// Creates a directory and its missing parents, each with `mode`. Existing ones are left as they
 /// are.
 pub(crate) fn ensure(path: &Path, mode: u32) -> io::Result<()> {
@@ -41,8 +47,7 @@ pub(crate) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
 /// opens it. A container that can write there may have replaced it since: the replacement keeps its
 /// mode, unless it is empty and belongs to us, like the created one.
 pub(crate) fn finish(parent: impl AsFd, name: &OsStr, mode: u32) -> rustix::io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let made = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+    let made = rustix::fs::openat(parent, name, FLAGS, Mode::empty())?;
     let owner = rustix::fs::fstat(&made)?.st_uid;
     if owner == rustix::process::geteuid().as_raw() && is_empty(&made)? {
         rustix::fs::fchmod(&made, Mode::from_raw_mode(mode))?;

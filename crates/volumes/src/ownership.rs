@@ -17,6 +17,8 @@ use rustix::{
     io::Errno,
 };
 
+use crate::directory;
+
 /// A volume's group can't be set.
 #[derive(Debug, thiserror::Error)]
 pub enum OwnershipError {
@@ -88,8 +90,8 @@ pub fn apply(
         path: dir.to_owned(),
         depth: 0,
     };
-    let root =
-        rustix::fs::open(dir, DIR_FLAGS, Mode::empty()).map_err(|error| walk.failed(error))?;
+    let root = rustix::fs::open(dir, directory::FLAGS, Mode::empty())
+        .map_err(|error| walk.failed(error))?;
     if on_root_mismatch {
         let stat = rustix::fs::fstat(&root).map_err(|error| walk.failed(error))?;
         let bits = access.of_directories();
@@ -100,10 +102,6 @@ pub fn apply(
     walk.dir(root)
 }
 
-const DIR_FLAGS: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
 const PATH_FLAGS: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 struct Walk {
@@ -148,7 +146,7 @@ impl Walk {
             return self.change(entry.as_fd());
         }
         // Of the opened directory, even if its name refers to another one by now.
-        let dir = rustix::fs::openat(&entry, c".", DIR_FLAGS, Mode::empty())
+        let dir = rustix::fs::openat(&entry, c".", directory::FLAGS, Mode::empty())
             .map_err(|error| self.failed(error))?;
         drop(entry);
         self.dir(dir)

@@ -141,11 +141,12 @@ fn one(
     let bound = settings.memory_bound;
     match &volume.source {
         VolumeSource::EmptyDir { medium, size_limit } => {
-            let quota = quota::request(pod, &volume.source, settings.quotas);
-            let quota = quota.map_err(|error| VolumeError::EmptyDir {
+            let failed = |source| VolumeError::EmptyDir {
                 volume: name(),
-                source: error.into(),
-            })?;
+                source,
+            };
+            let quota = quota::request(pod, &volume.source, settings.quotas);
+            let quota = quota.map_err(|error| failed(error.into()))?;
             let request = EmptyDirRequest {
                 name: &volume.name,
                 medium: *medium,
@@ -154,11 +155,7 @@ fn one(
                 on_root_mismatch: security.fs_group_on_root_mismatch,
                 quota,
             };
-            let made = empty_dir::prepare(dirs, &request);
-            let made = made.map_err(|source| VolumeError::EmptyDir {
-                volume: name(),
-                source,
-            })?;
+            let made = empty_dir::prepare(dirs, &request).map_err(failed)?;
             Ok(Some((made.path, made.warning)))
         }
         VolumeSource::HostPath { path, check } => {

@@ -13,9 +13,11 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, Dir, Mode, OFlags, RenameFlags, ResolveFlags, openat2, renameat_with, unlinkat},
+    fs::{AtFlags, Dir, Mode, RenameFlags, ResolveFlags, openat2, renameat_with, unlinkat},
     io::Errno,
 };
+
+use crate::directory;
 
 /// Limits of a removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -217,9 +219,8 @@ fn attempt(
         }
         Err(error) => return stuck(error),
     }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let within = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
-    match openat2(dir, name, flags, Mode::empty(), within) {
+    match openat2(dir, name, directory::FLAGS, Mode::empty(), within) {
         Ok(fd) => StepResult::Enter(fd),
         Err(Errno::NOENT) => StepResult::Gone,
         Err(error) => stuck(error),

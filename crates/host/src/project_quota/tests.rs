@@ -11,19 +11,6 @@ use super::*;
 
 const PROJECT: ProjectId = ProjectId(1_048_999);
 
-/// A directory on a file system with project quotas, in the virtual machine of the test bed; where none
-/// is given, the rest of the test is skipped.
-fn on_quotas() -> Option<tempfile::TempDir> {
-    let Some(place) = std::env::var_os("RUBELET_TEST_QUOTAS") else {
-        eprintln!("skipped: RUBELET_TEST_QUOTAS names no file system with project quotas");
-        return None;
-    };
-    let builder = tempfile::Builder::new()
-        .prefix("rbt-host-")
-        .tempdir_in(place);
-    Some(builder.unwrap())
-}
-
 #[test]
 fn a_directory_without_a_project_is_added_up() {
     let dir = tempfile::Builder::new()
@@ -33,18 +20,23 @@ fn a_directory_without_a_project_is_added_up() {
     fs::write(dir.path().join("file"), [1; 10_000]).unwrap();
     let open = File::open(dir.path()).unwrap();
     assert_eq!(of_directory(&open).unwrap(), None);
-    let found = usage_of_tree(dir.path()).unwrap();
+    let found = usage_of_tree(dir.path(), true).unwrap();
     assert_eq!(found, tree_usage::of(dir.path()).unwrap());
     assert_eq!(found.inodes, 2);
-    let missing = usage_of_tree(&dir.path().join("missing")).unwrap_err();
+    assert_eq!(usage_of_tree(dir.path(), false).unwrap(), found);
+    let missing = usage_of_tree(&dir.path().join("missing"), true).unwrap_err();
     assert_eq!(missing.kind(), io::ErrorKind::NotFound);
 }
 
 #[test]
 fn the_kernel_counts_a_project_and_bounds_it() {
-    let Some(scratch) = on_quotas() else {
+    let Some(place) = rubelet_needs::project_quotas() else {
         return;
     };
+    let builder = tempfile::Builder::new()
+        .prefix("rbt-host-")
+        .tempdir_in(place);
+    let scratch = builder.unwrap();
     let path = scratch.path().join("tree");
     fs::create_dir(&path).unwrap();
     let dir = File::open(&path).unwrap();
@@ -58,18 +50,19 @@ fn the_kernel_counts_a_project_and_bounds_it() {
     let mut file = File::create(path.join("below/file")).unwrap();
     file.write_all(&[1; 100_000]).unwrap();
     file.sync_all().unwrap();
-    let found = usage_of_tree(&path).unwrap();
+    let found = usage_of_tree(&path, true).unwrap();
     assert_eq!(found, tree_usage::of(&path).unwrap());
     assert_eq!(found.inodes, 3);
     assert!(found.bytes >= 100_000, "{found:?}");
     // The project of a directory that is above is nothing of its own.
     let below = File::open(path.join("below")).unwrap();
     assert_eq!(of_directory(&below).unwrap(), None);
-    assert_eq!(usage_of_tree(&path.join("below")).unwrap().inodes, 2);
+    assert_eq!(usage_of_tree(&path.join("below"), true).unwrap().inodes, 2);
 
     // A removed file that is still open takes space, which nobody finds by looking at names.
     fs::remove_file(path.join("below/file")).unwrap();
-    assert_eq!(usage_of_tree(&path).unwrap(), found);
+    assert_eq!(usage_of_tree(&path, true).unwrap(), found);
+    assert_eq!(usage_of_tree(&path, false).unwrap().inodes, 2);
 
     set_bound(&dir, PROJECT, Some(found.bytes + (64 << 10))).unwrap();
     // With it, as root of the machine, nothing is bounded.

@@ -73,10 +73,7 @@ fn disk_usage(host: &LocalHostState, pod: &Pod) -> io::Result<PodUsage> {
     let dirs = directories::dirs(host, &pod.uid).map_err(other)?;
     let volumes = rubelet_volumes::measured(pod, &dirs);
     for volume in volumes.into_iter().filter(|one| one.is_ephemeral) {
-        let found = match volume.may_have_quota {
-            true => project_quota::usage_of_tree(&volume.path),
-            false => tree_usage::of(&volume.path),
-        };
+        let found = project_quota::usage_of_tree(&volume.path, volume.may_have_quota);
         usage.volumes.push(VolumeUsage {
             name: volume.name,
             usage: take(found)?,

@@ -1,5 +1,5 @@
 //! Directories of instances that are file systems in memory. Tests make and remove thousands of small files, which on
-//! some disks is half of the work of the processors: an ext4 without a journal looks through all inodes that were
+//! some disks is two fifths of the work of the processors: an ext4 without a journal looks through all inodes that were
 //! freed a moment ago for each new file.
 
 use std::path::Path;
@@ -22,12 +22,9 @@ const FIRST_KERNEL: (u32, u32) = (6, 6);
 /// Whether this machine has the memory and the kernel.
 #[must_use]
 pub fn is_possible() -> bool {
-    kernel(
-        rustix::system::uname()
-            .release()
-            .to_str()
-            .unwrap_or_default(),
-    ) >= Some(FIRST_KERNEL)
+    let uname = rustix::system::uname();
+    let release = uname.release().to_string_lossy();
+    kernel(&release) >= Some(FIRST_KERNEL)
         && memory::available_bytes().is_ok_and(|bytes| bytes >= LEAST_AVAILABLE)
 }
 

@@ -25,9 +25,8 @@ pub(super) enum Accelerator {
 impl Accelerator {
     /// Whether this machine offers KVM.
     pub(super) fn has_kvm() -> bool {
-        let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
         let opens = || File::options().read(true).write(true).open("/dev/kvm");
-        virtualizes(&cpuinfo) && opens().is_ok()
+        virtualizes(&cpuinfo()) && opens().is_ok()
     }
 
     /// Arguments for QEMU.
@@ -44,11 +43,8 @@ impl Accelerator {
     pub(super) fn kernel_options(self) -> String {
         // The emulator shows its host's counter of cycles. To find out how fast it counts, a guest compares it
         // with an emulated timer, and on a busy host was wrong by a factor of twenty: then its minutes are seconds.
-        let cpuinfo = || read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let khz = match self {
-            Self::Emulated if !Path::new(SCALING).exists() => counter_khz(&cpuinfo()),
-            _ => None,
-        };
+        let is_known = self == Self::Emulated && !Path::new(SCALING).exists();
+        let khz = is_known.then(|| counter_khz(&cpuinfo())).flatten();
         khz.map_or_else(String::new, |khz| format!("tsc_early_khz={khz}"))
     }
 
@@ -59,6 +55,10 @@ impl Accelerator {
             Self::Emulated => EMULATED_BOOT_TIMEOUT,
         }
     }
+}
+
+fn cpuinfo() -> String {
+    read_to_string("/proc/cpuinfo").unwrap_or_default()
 }
 
 /// Whether the processors can run guests. The device alone does not show it.

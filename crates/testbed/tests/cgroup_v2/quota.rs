@@ -1,6 +1,7 @@
 //! Volumes on a disk with project quotas, which few kernels of test machines have.
 
 use anyhow::Result;
+use rubelet_needs::PROJECT_QUOTAS;
 use rubelet_testbed::manifest::{pod, shell, with};
 use rubelet_testbed::status::{ended, has_ended};
 use rubelet_testbed::vm::{Disk, Image};
@@ -31,7 +32,7 @@ fn volumes_are_counted_and_held_to_their_limits_by_project_quotas() -> Result<()
         "/test-host project_quota::",
         "/test-volumes each_volume_has_a_bound",
     ] {
-        let output = node.run(&format!("RUBELET_TEST_QUOTAS=/tmp {tests} --nocapture"))?;
+        let output = node.run(&format!("{PROJECT_QUOTAS}=/tmp {tests} --nocapture"))?;
         assert!(!output.contains("skipped:"), "{output}");
     }
 

@@ -7,10 +7,10 @@
 use std::{
     collections::HashSet,
     ffi::OsStr,
-    fs,
+    fs::File,
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    io,
-    os::fd::{BorrowedFd, OwnedFd},
+    io::{self, Read as _},
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
     path::Path,
 };
 
@@ -21,7 +21,9 @@ use rubelet_api::{
     volume::{Medium, VolumeSource},
 };
 use rubelet_host::project_quota::{self, ProjectId, ProjectSupport};
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, Mode, openat};
+
+use crate::directory;
 
 const GATE: &str = "LocalStorageCapacityIsolationFSQuotaMonitoring";
 
@@ -30,7 +32,7 @@ const FIRST: u32 = 1_048_577;
 /// How many numbers there are from which a volume's is chosen.
 const RANGE: u64 = 1 << 30;
 /// Most numbers that are tried for one volume.
-const MOST_TRIED: u32 = 10_000;
+const MOST_TRIED: usize = 10_000;
 /// The machine's lists: `PROJECT:DIRECTORY` and `NAME:PROJECT` in each line, see `projects(5)` and `projid(5)`.
 const LISTS: [&str; 2] = ["/etc/projects", "/etc/projid"];
 /// Longest list that is read.
@@ -146,13 +148,18 @@ fn try_set_up(path: &Path, bound: Option<Bytes>) -> io::Result<ProjectSupport> {
 
 fn choose(dir: &OwnedFd, path: &Path) -> io::Result<ProjectId> {
     let named = named(&LISTS.map(Path::new))?;
-    for project in candidates(path).take(MOST_TRIED as usize) {
-        let counted = project_quota::usage(dir, project)?;
-        if !named.contains(&project.0) && counted.is_some_and(|counted| counted.inodes == 0) {
+    for project in candidates(path).take(MOST_TRIED) {
+        if !named.contains(&project.0) && is_free(dir.as_fd(), project)? {
             return Ok(project);
         }
     }
     Err(io::Error::other("no free project number was found"))
+}
+
+/// Whether no file has the project.
+fn is_free(dir: BorrowedFd<'_>, project: ProjectId) -> io::Result<bool> {
+    let counted = project_quota::usage(dir, project)?;
+    Ok(counted.is_some_and(|counted| counted.inodes == 0))
 }
 
 /// The numbers that a volume may have, its own first.
@@ -170,14 +177,14 @@ fn candidates(path: &Path) -> impl Iterator<Item = ProjectId> {
 fn named(lists: &[&Path]) -> io::Result<HashSet<u32>> {
     let mut found = HashSet::new();
     for path in lists {
-        let length = match fs::metadata(path) {
+        let file = match File::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            metadata => metadata?.len(),
+            file => file?,
         };
-        if length > MAX_LIST {
+        let mut text = String::new();
+        if file.take(MAX_LIST + 1).read_to_string(&mut text)? as u64 > MAX_LIST {
             return Err(io::Error::other(format!("{} is too long", path.display())));
         }
-        let text = fs::read_to_string(path)?;
         let words = text.lines().flat_map(|line| line.split(':'));
         found.extend(words.filter_map(|word| word.trim().parse::<u32>().ok()));
     }
@@ -193,17 +200,14 @@ pub(crate) fn of_volume(plugin: BorrowedFd<'_>, name: &OsStr) -> Option<ProjectI
 /// Removes the bound of a removed volume. A project that is still in use is another volume's: the number was
 /// not ours.
 pub(crate) fn release(plugin: BorrowedFd<'_>, project: ProjectId) {
-    let is_free = project_quota::usage(plugin, project)
-        .is_ok_and(|counted| counted.is_some_and(|counted| counted.inodes == 0));
-    if is_free {
+    if is_free(plugin, project).unwrap_or(false) {
         // A bound that stays is replaced when the number is used again.
         let _ = project_quota::set_bound(plugin, project, None);
     }
 }
 
 fn open(at: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(openat(at, name, flags, Mode::empty())?)
+    Ok(openat(at, name, directory::FLAGS, Mode::empty())?)
 }
 
 #[cfg(test)]

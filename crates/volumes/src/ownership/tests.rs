@@ -160,7 +160,7 @@ fn what_is_exchanged_after_it_was_opened_is_not_followed() {
         path: volume.clone(),
         depth: 0,
     };
-    let root = rustix::fs::open(&volume, DIR_FLAGS, Mode::empty()).unwrap();
+    let root = rustix::fs::open(&volume, directory::FLAGS, Mode::empty()).unwrap();
     let directory = open_entry(root.as_fd(), c"d").unwrap().unwrap();
     let file = open_entry(root.as_fd(), c"f").unwrap().unwrap();
     fs::rename(volume.join("d"), volume.join("moved")).unwrap();

@@ -91,7 +91,7 @@ fn many_files_and_deep_directories_go() {
     let mut dir = OwnedFd::from(File::open(scratch.path().join("t")).unwrap());
     for _ in 0..3000 {
         rustix::fs::mkdirat(&dir, "d", Mode::RWXU).unwrap();
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY;
         dir = rustix::fs::openat(&dir, "d", flags, Mode::empty()).unwrap();
     }
     drop(dir);

@@ -1,5 +1,7 @@
 //! Tests of `quota`.
 
+use std::fs;
+
 use rubelet_base::PodUid;
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
@@ -103,24 +105,15 @@ fn a_file_system_without_quotas_is_left_alone() {
     assert!(error.contains("prjquota"), "{error}");
 }
 
-/// The directory of a pod on a file system with project quotas, in the virtual machine of the test bed; where
-/// none is given, the rest of the test is skipped.
-fn on_quotas() -> Option<tempfile::TempDir> {
-    let Some(place) = std::env::var_os("RUBELET_TEST_QUOTAS") else {
-        eprintln!("skipped: RUBELET_TEST_QUOTAS names no file system with project quotas");
-        return None;
+#[test]
+fn each_volume_has_a_bound_of_its_own_until_it_is_removed() {
+    let Some(place) = rubelet_needs::project_quotas() else {
+        return;
     };
     let builder = tempfile::Builder::new()
         .prefix("rbt-volumes-")
         .tempdir_in(place);
-    Some(builder.unwrap())
-}
-
-#[test]
-fn each_volume_has_a_bound_of_its_own_until_it_is_removed() {
-    let Some(root) = on_quotas() else {
-        return;
-    };
+    let root = builder.unwrap();
     // With it, as root of the machine, nothing is bounded.
     let mut mine = capabilities(None).unwrap();
     mine.effective.remove(CapabilitySet::SYS_RESOURCE);
