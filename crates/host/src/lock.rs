@@ -113,7 +113,7 @@ mod tests {
 
     fn scratch() -> tempfile::TempDir {
         tempfile::Builder::new()
-            .prefix("rubelet-t")
+            .prefix("rbt-host-")
             .tempdir()
             .unwrap()
     }

@@ -90,7 +90,7 @@ mod tests {
 
     fn fake(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::Builder::new()
-            .prefix("rubelet-t")
+            .prefix("rbt-host-")
             .tempdir()
             .unwrap();
         for (name, text) in files {

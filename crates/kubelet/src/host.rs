@@ -43,6 +43,7 @@ use rubelet_pod_plan::cri_config::{
     env::{EnvContext, EnvFiles},
 };
 use rubelet_volumes::MountedVolumes;
+pub use rubelet_volumes::VolumeQuotas;
 use tokio::{sync::Semaphore, task::spawn_blocking};
 use tracing::warn;
 
@@ -112,8 +113,8 @@ pub struct HostSettings {
     pub swap_behavior: SwapBehavior,
     /// `userNamespaces.idsPerPod`.
     pub user_ids_per_pod: u32,
-    /// The feature gate `LocalStorageCapacityIsolationFSQuotaMonitoring`.
-    pub volume_quotas: bool,
+    /// Project quotas of volumes.
+    pub volume_quotas: VolumeQuotas,
     /// `maxPods`.
     pub max_pods: u32,
 }

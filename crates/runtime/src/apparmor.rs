@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn names_of_profiles_are_read_as_the_kernel_writes_them() {
         let root = tempfile::Builder::new()
-            .prefix("rubelet-t")
+            .prefix("rbt-runtime-")
             .tempdir()
             .unwrap();
         assert!(profiles(root.path()).is_err());

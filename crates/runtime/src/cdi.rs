@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn files_of_all_directories_are_read_and_the_nodes_looked_at() {
         let dir = tempfile::Builder::new()
-            .prefix("rubelet-t")
+            .prefix("rbt-runtime-")
             .tempdir()
             .unwrap();
         let dirs = [dir.path().join("one"), dir.path().join("none")];

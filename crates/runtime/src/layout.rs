@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn the_runtimes_directories_are_private_and_those_above_are_not() {
         let dir = tempfile::Builder::new()
-            .prefix("rubelet-t")
+            .prefix("rbt-runtime-")
             .tempdir()
             .unwrap();
         let usual = dir.path().join("usual");

@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_missing_source_becomes_a_directory_and_links_are_followed() {
         let dir = tempfile::Builder::new()
-            .prefix("rubelet-t")
+            .prefix("rbt-runtime-")
             .tempdir()
             .unwrap();
         let real = dir.path().join("a/b");

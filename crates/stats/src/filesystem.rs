@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn sizes_of_log_files_are_added_up_and_links_are_not_followed() {
         let directory = tempfile::Builder::new()
-            .prefix("rubelet-stats-")
+            .prefix("rbt-stats-")
             .tempdir()
             .unwrap();
         let path = directory.path();
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn files_that_lie_in_a_directory_are_added_up() {
         let directory = tempfile::Builder::new()
-            .prefix("rubelet-stats-")
+            .prefix("rbt-stats-")
             .tempdir()
             .unwrap();
         let path = directory.path();

@@ -44,7 +44,7 @@ impl StoreDirectory {
     fn new() -> Self {
         Self(
             tempfile::Builder::new()
-                .prefix("rubelet-t")
+                .prefix("rbt-store-")
                 .tempdir()
                 .unwrap(),
         )

@@ -56,4 +56,4 @@ pub use measured::{MeasuredVolume, measured};
 pub use payload::PayloadError;
 pub use prepare::{MountedVolumes, VolumeError, prepare, refresh};
 pub use projection::ProjectionError;
-pub use settings::VolumeSettings;
+pub use settings::{VolumeQuotas, VolumeSettings};

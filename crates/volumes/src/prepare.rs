@@ -197,7 +197,10 @@ mod tests {
     use rubelet_base::ErrorChain;
 
     use super::*;
-    use crate::test_support::{Scratch, pod};
+    use crate::{
+        VolumeQuotas,
+        test_support::{Scratch, pod},
+    };
 
     const SETTINGS: VolumeSettings = VolumeSettings {
         memory_bound: 1 << 20,
@@ -205,7 +208,7 @@ mod tests {
             cpu: 2000,
             memory: 1 << 30,
         },
-        quotas: false,
+        quotas: VolumeQuotas::GateOff,
     };
 
     fn volume(name: &str, source: VolumeSource) -> Volume {

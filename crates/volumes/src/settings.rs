@@ -10,7 +10,17 @@ pub struct VolumeSettings {
     pub memory_bound: Bytes,
     /// The node's allocatable resources, for the downward API.
     pub allocatable: Allocatable,
-    /// Whether the kernel counts what volumes use, where it can: the feature gate
-    /// `LocalStorageCapacityIsolationFSQuotaMonitoring`.
-    pub quotas: bool,
+    /// Whether the kernel counts what volumes use, where it can.
+    pub quotas: VolumeQuotas,
+}
+
+/// Whether volumes on disk have project quotas, where the file system can have them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VolumeQuotas {
+    /// They have.
+    On,
+    /// The feature gate `LocalStorageCapacityIsolationFSQuotaMonitoring` is off.
+    GateOff,
+    /// `localStorageCapacityIsolation` is false.
+    NotAccounted,
 }

@@ -23,7 +23,7 @@ impl Scratch {
     pub(crate) fn new() -> Self {
         Self(
             tempfile::Builder::new()
-                .prefix("rubelet-t")
+                .prefix("rbt-volumes-")
                 .tempdir()
                 .unwrap(),
         )

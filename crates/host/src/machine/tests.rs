@@ -4,7 +4,7 @@ use super::*;
 
 fn fake(files: &[(&str, &str)]) -> tempfile::TempDir {
     let root = tempfile::Builder::new()
-        .prefix("rubelet-t")
+        .prefix("rbt-host-")
         .tempdir()
         .unwrap();
     for (name, text) in files {

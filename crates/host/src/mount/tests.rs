@@ -15,7 +15,7 @@ impl Scratch {
             return None;
         }
         let dir = tempfile::Builder::new()
-            .prefix("rubelet-t")
+            .prefix("rbt-host-")
             .tempdir()
             .unwrap();
         Some(Self(dir))

@@ -88,7 +88,7 @@ pub(super) fn settings(root: &Path, cgroups: CgroupFs) -> HostSettings {
         allowed_unsafe_sysctls: Vec::new(),
         swap_behavior: SwapBehavior::NoSwap,
         user_ids_per_pod: 65_536,
-        volume_quotas: false,
+        volume_quotas: VolumeQuotas::GateOff,
         max_pods: 110,
     }
 }

@@ -12,7 +12,7 @@ use rubelet_image_pull::{
 };
 use rubelet_kubelet::{
     agent::AgentParts,
-    host::{HostSettings, LocalHost, SwapBehavior},
+    host::{HostSettings, LocalHost, SwapBehavior, VolumeQuotas},
     image_collection::{ImageCollectionPolicy, ImageCollectionSettings},
     records::RecordWriter,
 };
@@ -106,14 +106,22 @@ pub(super) fn host(
             _ => SwapBehavior::NoSwap,
         },
         user_ids_per_pod: u32::try_from(config.user_namespaces.ids_per_pod).unwrap_or(u32::MAX),
-        volume_quotas: config.local_storage_capacity_isolation
-            && resolved
-                .gates
-                .enabled("LocalStorageCapacityIsolationFSQuotaMonitoring"),
+        volume_quotas: volume_quotas(resolved),
         max_pods: u32::try_from(config.max_pods).unwrap_or(0),
     })
     .context("cannot set up the host")?;
     Ok(Arc::new(host))
+}
+
+fn volume_quotas(resolved: &Resolved) -> VolumeQuotas {
+    const GATE: &str = "LocalStorageCapacityIsolationFSQuotaMonitoring";
+    if !resolved.gates.enabled(GATE) {
+        return VolumeQuotas::GateOff;
+    }
+    match resolved.config.local_storage_capacity_isolation {
+        true => VolumeQuotas::On,
+        false => VolumeQuotas::NotAccounted,
+    }
 }
 
 /// The container runtime as the agent calls it.

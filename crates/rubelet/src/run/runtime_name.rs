@@ -75,7 +75,7 @@ mod tests {
     #[tokio::test]
     async fn the_name_is_known_again_for_the_same_endpoint_only() {
         let directory = tempfile::Builder::new()
-            .prefix("rubelet-t")
+            .prefix("rbt-rubelet-")
             .tempdir()
             .unwrap();
         let path = directory.path().join("runtime-name.json");

@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn what_has_no_record_is_reported_and_what_has_one_is_not() {
         let dir = tempfile::Builder::new()
-            .prefix("rubelet-t")
+            .prefix("rbt-runtime-")
             .tempdir()
             .unwrap();
         let mut settings = RuntimeSettings::new(dir.path().join("root"), dir.path().join("run"));

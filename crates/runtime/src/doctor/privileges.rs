@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_missing_capability_is_named() {
         let root = tempfile::Builder::new()
-            .prefix("rubelet-t")
+            .prefix("rbt-runtime-")
             .tempdir()
             .unwrap();
         fs::create_dir_all(root.path().join("proc/self")).unwrap();

@@ -117,7 +117,7 @@ struct TestNode {
 impl TestNode {
     fn new(answers: Answers, source: UsageSource) -> Self {
         let root = tempfile::Builder::new()
-            .prefix("rubelet-stats-")
+            .prefix("rbt-stats-")
             .tempdir()
             .unwrap();
         let runtime = Arc::new(FakeRuntime {

@@ -161,7 +161,7 @@ async fn a_large_volume_is_added_up_less_often_and_has_its_numbers_in_the_end() 
 #[test]
 fn the_files_of_a_directory_are_added_up() {
     let root = tempfile::Builder::new()
-        .prefix("rubelet-stats-")
+        .prefix("rbt-stats-")
         .tempdir()
         .unwrap();
     let path = root.path().join("volume");

@@ -6,7 +6,7 @@ use super::*;
 
 fn directory() -> tempfile::TempDir {
     tempfile::Builder::new()
-        .prefix("rubelet-t")
+        .prefix("rbt-store-")
         .tempdir()
         .unwrap()
 }

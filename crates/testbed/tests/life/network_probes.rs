@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::grpc_server::GrpcServer;
 use crate::notes::{Notes, until};
 use crate::outside::http_server::HttpServer;
-use crate::sockets;
+use crate::sockets::Connections;
 
 fn ready_by(container: Value, probe: &Value) -> Value {
     let often = json!({ "periodSeconds": 1, "timeoutSeconds": 5, "failureThreshold": 1 });
@@ -132,6 +132,7 @@ fn an_http_probe_sends_its_headers_and_leaves_no_connection_behind() -> Result<(
     // No program accepts connections: the kernel completes them by itself.
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
+    let connections = [server.port(), port].map(Connections::from_now);
     let tcp = json!({ "periodSeconds": 1, "tcpSocket": { "host": "127.0.0.1", "port": port } });
     let containers: Vec<Value> = (0..6)
         .map(|number| {
@@ -153,8 +154,8 @@ fn an_http_probe_sends_its_headers_and_leaves_no_connection_behind() -> Result<(
         headers["user-agent"].starts_with("kube-probe/"),
         "{headers:?}"
     );
-    for port in [server.port(), port] {
-        assert_eq!(sockets::time_wait(port), 0, "connections in TIME_WAIT");
+    for connections in connections {
+        assert_eq!(connections.in_time_wait(), 0, "connections in TIME_WAIT");
     }
     Ok(())
 }

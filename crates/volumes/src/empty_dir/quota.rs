@@ -23,7 +23,7 @@ use rubelet_api::{
 use rubelet_host::project_quota::{self, ProjectId, ProjectSupport};
 use rustix::fs::{CWD, Mode, openat};
 
-use crate::directory;
+use crate::{VolumeQuotas, directory};
 
 const GATE: &str = "LocalStorageCapacityIsolationFSQuotaMonitoring";
 
@@ -55,9 +55,12 @@ pub struct QuotaRequest {
 /// A volume can't be held to its limit.
 #[derive(Debug, thiserror::Error)]
 pub enum QuotaError {
-    /// Quotas are off.
+    /// The feature gate is off.
     #[error("sizeLimit on disk needs the feature gate {GATE}")]
-    Off,
+    GateOff,
+    /// Ephemeral storage is not accounted.
+    #[error("sizeLimit on disk needs `localStorageCapacityIsolation: true` in the configuration")]
+    NotAccounted,
     /// The file system can't bound the space of a directory.
     #[error(
         "sizeLimit on disk needs a file system with project quotas, mounted with the option prjquota"
@@ -72,11 +75,11 @@ pub enum QuotaError {
 /// their limit: what exceeds the limit is evicted, and until then does not fill the disk.
 ///
 /// # Errors
-/// [`QuotaError::Off`], for a volume of a manifest's pod with a limit.
+/// [`QuotaError::GateOff`] or [`QuotaError::NotAccounted`], for a volume of a manifest's pod with a limit.
 pub(crate) fn request(
     pod: &Pod,
     volume: &VolumeSource,
-    is_on: bool,
+    quotas: VolumeQuotas,
 ) -> Result<Option<QuotaRequest>, QuotaError> {
     let VolumeSource::EmptyDir { size_limit, .. } = volume else {
         return Ok(None);
@@ -87,11 +90,13 @@ pub(crate) fn request(
     let limit = size_limit.filter(|&limit| limit > 0);
     let is_evicted = pod.source == PodSource::Api;
     let must_hold = limit.is_some() && !is_evicted;
-    if !is_on {
-        return match must_hold {
-            true => Err(QuotaError::Off),
-            false => Ok(None),
-        };
+    let off = match quotas {
+        VolumeQuotas::On => None,
+        VolumeQuotas::GateOff => Some(QuotaError::GateOff),
+        VolumeQuotas::NotAccounted => Some(QuotaError::NotAccounted),
+    };
+    if let Some(off) = off {
+        return if must_hold { Err(off) } else { Ok(None) };
     }
     let bound = limit.map(|limit| match is_evicted {
         true => limit.saturating_add(LEAST_MARGIN.max(limit / 16)),

@@ -12,7 +12,7 @@ use rubelet_base::ErrorChain;
 
 use super::*;
 use crate::{
-    cleanup,
+    VolumeQuotas, cleanup,
     prepare::{self, MountedVolumes, VolumeError},
     test_support::{Scratch, container, pod},
 };
@@ -23,7 +23,7 @@ const SETTINGS: VolumeSettings = VolumeSettings {
         cpu: 2000,
         memory: 1 << 30,
     },
-    quotas: false,
+    quotas: VolumeQuotas::GateOff,
 };
 
 fn object(name: &str) -> ObjectVolume {

@@ -4,7 +4,7 @@ use super::*;
 
 fn root() -> tempfile::TempDir {
     let mut builder = tempfile::Builder::new();
-    builder.prefix("rubelet-t").tempdir().unwrap()
+    builder.prefix("rbt-runtime-").tempdir().unwrap()
 }
 
 fn write(root: &Path, name: &str, text: &str) {

@@ -20,11 +20,11 @@ fn volume(medium: Medium, size_limit: Option<Bytes>) -> VolumeSource {
 fn only_volumes_on_disk_of_pods_with_user_namespaces_have_quotas() {
     let mut pod = pod();
     let disk = volume(Medium::Disk, Some(1));
-    assert_eq!(request(&pod, &disk, true).unwrap(), None);
+    assert_eq!(request(&pod, &disk, VolumeQuotas::On).unwrap(), None);
     pod.spec.host_users = false;
-    assert!(request(&pod, &disk, true).unwrap().is_some());
+    assert!(request(&pod, &disk, VolumeQuotas::On).unwrap().is_some());
     let memory = volume(Medium::Memory, Some(1));
-    assert_eq!(request(&pod, &memory, true).unwrap(), None);
+    assert_eq!(request(&pod, &memory, VolumeQuotas::On).unwrap(), None);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn what_may_be_evicted_has_a_bound_a_little_above_its_limit() {
     ] {
         for (source, bound) in [(PodSource::File, file), (PodSource::Api, api)] {
             pod.source = source;
-            let found = request(&pod, &volume(Medium::Disk, limit), true).unwrap();
+            let found = request(&pod, &volume(Medium::Disk, limit), VolumeQuotas::On).unwrap();
             let expected = QuotaRequest {
                 bound,
                 must_hold: source == PodSource::File && bound.is_some(),
@@ -54,16 +54,26 @@ fn what_may_be_evicted_has_a_bound_a_little_above_its_limit() {
 fn a_limit_that_nothing_would_hold_is_an_error() {
     let mut pod = pod();
     pod.spec.host_users = false;
-    pod.source = PodSource::File;
     let limited = volume(Medium::Disk, Some(1 << 20));
-    let error = request(&pod, &limited, false).unwrap_err();
-    let expected =
-        "sizeLimit on disk needs the feature gate LocalStorageCapacityIsolationFSQuotaMonitoring";
-    assert_eq!(error.to_string(), expected);
     let unlimited = volume(Medium::Disk, None);
-    assert_eq!(request(&pod, &unlimited, false).unwrap(), None);
-    pod.source = PodSource::Api;
-    assert_eq!(request(&pod, &limited, false).unwrap(), None);
+    for (off, needed) in [
+        (
+            VolumeQuotas::GateOff,
+            "the feature gate LocalStorageCapacityIsolationFSQuotaMonitoring",
+        ),
+        (
+            VolumeQuotas::NotAccounted,
+            "`localStorageCapacityIsolation: true` in the configuration",
+        ),
+    ] {
+        pod.source = PodSource::File;
+        let error = request(&pod, &limited, off).unwrap_err();
+        let expected = format!("sizeLimit on disk needs {needed}");
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(request(&pod, &unlimited, off).unwrap(), None);
+        pod.source = PodSource::Api;
+        assert_eq!(request(&pod, &limited, off).unwrap(), None);
+    }
 }
 
 #[test]
