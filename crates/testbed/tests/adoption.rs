@@ -19,7 +19,7 @@ use rubelet_testbed::agent::{AgentBuilder, Notification};
 use rubelet_testbed::cleanup::{cgroups, processes};
 use rubelet_testbed::cri_truth::Sandbox;
 use rubelet_testbed::runtime::Kind;
-use rubelet_testbed::status::is_ready;
+use rubelet_testbed::status::{condition, is_ready};
 use rubelet_testbed::{Agent, CriTruth, Served, TestRuntime, wait};
 use serde_json::Value;
 
@@ -42,8 +42,8 @@ fn a_hundred_kills_at_random_moments_restart_no_container() {
         "every container was made once: {before:#?}"
     );
     assert_made_once(&before);
-    let mut shown = pods_of(&agent).unwrap();
     let sandboxes = settled_sandboxes(&truth, &agent, &pods);
+    let mut shown = settled_pods(&agent);
 
     let mut chance = Chance::new(SEED);
     agent.kill9().unwrap();
@@ -112,6 +112,19 @@ fn settled_sandboxes(truth: &CriTruth, agent: &Agent, pods: &[PodText]) -> Vec<S
         Ok(right.then_some(sandboxes))
     });
     settled.unwrap_or_else(|error| panic!("{error}: {:#?}", sandboxes(truth)))
+}
+
+/// The pods, once the terminated one no longer has a sandbox: its condition follows its phase.
+fn settled_pods(agent: &Agent) -> BTreeMap<String, Value> {
+    let settled = agent.wait_for("terminated pods have no sandbox", TIMEOUT, |agent| {
+        let pods = pods_of(agent)?;
+        let settled = pods.values().all(|pod| {
+            let status = condition(pod, "PodReadyToStartContainers")["status"].as_str();
+            (pod["status"]["phase"] == "Succeeded") == (status == Some("False"))
+        });
+        Ok(settled.then_some(pods))
+    });
+    settled.unwrap()
 }
 
 fn assert_made_once(instances: &Instances) {
