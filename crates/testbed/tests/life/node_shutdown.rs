@@ -83,7 +83,10 @@ fn a_shutdown_waits_for_pods_by_priority_and_manifests_run_again_after_it() -> R
     for (name, ..) in pods {
         let status = node.wait_ready(name)?["status"].take();
         assert_eq!(status["reason"], serde_json::Value::Null, "{status}");
-        assert_eq!(notes.count(&format!("{name} begins")), 2);
+        // A container is ready before its script has written anything.
+        let begins = format!("{name} begins");
+        notes.wait_count(&node, &begins, 2)?;
+        assert_eq!(notes.count(&begins), 2);
     }
     node.wait_ready("late")?;
     wait_locks(&node, &logind, 1)
