@@ -201,12 +201,11 @@ fn pods_continue_without_the_runtime_and_restart_once() {
         })
         .unwrap();
     assert_says_the_runtime_is_down(&agent);
-    let told = agent.notifications().pop().unwrap();
-    let text = told.status().unwrap_or_default();
-    assert!(
-        text.starts_with("2/2 pods ready, container runtime is down"),
-        "{text}"
-    );
+    agent
+        .wait_status(TIMEOUT, |text| {
+            text.starts_with("2/2 pods ready, container runtime is down")
+        })
+        .unwrap();
     assert_eq!(agent.pod("calm").unwrap().unwrap(), shown);
     assert!(proc::Stat::of(calm).is_some_and(|stat| stat.state != 'Z'));
     processes::kill(victim).unwrap();
