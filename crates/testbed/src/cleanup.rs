@@ -86,11 +86,18 @@ pub fn leftovers(scratch: &Scratch) -> Result<Vec<String>> {
     for cgroup in cgroups::of(scratch.tag())? {
         found.insert(format!("cgroup {}", cgroup.display()));
     }
-    // Once this instance is removed, the next one may have its bridge's name.
-    let was_given = is_given_again(scratch)?;
-    let of_bridge = of_bridge(scratch)?;
-    if !was_given && !is_given_again(scratch)? {
-        found.extend(of_bridge);
+    for link in network::links_of(scratch) {
+        found.insert(format!("network interface {link}"));
+    }
+    for (family, name) in nft::tables()? {
+        if name == scratch.bridge() {
+            found.insert(format!("firewall table {family} {name}"));
+        }
+    }
+    for rule in nft::forward_rules()? {
+        if rule.bridge == scratch.bridge() {
+            found.insert(format!("firewall rule in {} filter FORWARD", rule.family));
+        }
     }
     for rule in iptables::rules_of(&scratch.network_name())? {
         found.insert(format!("NAT rule {rule}"));
@@ -102,30 +109,4 @@ pub fn leftovers(scratch: &Scratch) -> Result<Vec<String>> {
         found.insert(format!("directory {}", scratch.dir().display()));
     }
     Ok(found.into_iter().collect())
-}
-
-/// Resources with the name of the instance's bridge.
-fn of_bridge(scratch: &Scratch) -> Result<Vec<String>> {
-    let links = network::links_of(scratch).into_iter();
-    let mut found: Vec<String> = links
-        .map(|link| format!("network interface {link}"))
-        .collect();
-    for (family, name) in nft::tables()? {
-        if name == scratch.bridge() {
-            found.push(format!("firewall table {family} {name}"));
-        }
-    }
-    for rule in nft::forward_rules()? {
-        if rule.bridge == scratch.bridge() {
-            found.push(format!("firewall rule in {} filter FORWARD", rule.family));
-        }
-    }
-    Ok(found)
-}
-
-/// Whether another instance has the name of this one's bridge.
-fn is_given_again(scratch: &Scratch) -> Result<bool> {
-    let is_other =
-        |other: &Scratch| other.tag() != scratch.tag() && other.bridge() == scratch.bridge();
-    Ok(all()?.iter().any(is_other))
 }

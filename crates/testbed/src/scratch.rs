@@ -104,10 +104,12 @@ impl Scratch {
         format!("/{}", self.tag)
     }
 
-    /// The name of this instance's bridge.
+    /// The name of this instance's bridge: `rbltAbCdEf`. No later instance has it, so that what is found with it is
+    /// this one's also after its removal.
     #[must_use]
     pub fn bridge(&self) -> String {
-        format!("{BRIDGE_PREFIX}{}", self.octet)
+        let own = self.tag.strip_prefix(PREFIX).unwrap_or(&self.tag);
+        format!("{BRIDGE_PREFIX}{own}")
     }
 
     /// The name of this instance's CNI network, which is in the comments of iptables rules.
@@ -235,4 +237,16 @@ fn tag_of(dir: &Path) -> String {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Scratch;
+
+    #[test]
+    fn an_instance_has_a_bridge_of_its_own_name() {
+        let bridge = |tag| Scratch::lost(tag).bridge();
+        assert_eq!(bridge("rubelet-tAbCdEf"), "rbltAbCdEf");
+        assert_ne!(bridge("rubelet-tAbCdEf"), bridge("rubelet-tAbCdEg"));
+    }
 }

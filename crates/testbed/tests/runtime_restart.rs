@@ -206,6 +206,12 @@ fn pods_continue_without_the_runtime_and_restart_once() {
             text.starts_with("2/2 pods ready, container runtime is down")
         })
         .unwrap();
+    let told = agent.notifications().pop().unwrap();
+    let text = told.status().unwrap_or_default();
+    assert!(
+        text.starts_with("2/2 pods ready, container runtime is down"),
+        "{text}"
+    );
     assert_eq!(agent.pod("calm").unwrap().unwrap(), shown);
     assert!(proc::Stat::of(calm).is_some_and(|stat| stat.state != 'Z'));
     processes::kill(victim).unwrap();

@@ -256,10 +256,7 @@ impl Server {
         &self,
         config: ClientConfig,
     ) -> io::Result<TlsStream<TcpStream>> {
-        let stream = TcpStream::connect(self.address).await?;
-        // Else a request waits until the server has acknowledged the end of the handshake, 40 ms later.
-        stream.set_nodelay(true)?;
-        Self::over(stream, config).await
+        Self::over(TcpStream::connect(self.address).await?, config).await
     }
 
     /// As [`connect`](Self::connect), over a connection.
@@ -274,6 +271,8 @@ impl Server {
     }
 
     async fn over(stream: TcpStream, config: ClientConfig) -> io::Result<TlsStream<TcpStream>> {
+        // Else a request waits until the server has acknowledged the end of the handshake, 40 ms later.
+        stream.set_nodelay(true)?;
         let name = ServerName::try_from("node").unwrap();
         TlsConnector::from(Arc::new(config))
             .connect(name, stream)
