@@ -61,7 +61,7 @@ pub trait PodHost: Send + Sync + 'static {
         driver: Option<CgroupDriver>,
     ) -> Result<(SandboxInputs, Vec<HostWarning>), HostError>;
 
-    /// Creates the files of one container; safe to repeat.
+    /// Creates the files of one container, and the directory of its logs; safe to repeat.
     ///
     /// # Errors
     /// A sub-path of a volume cannot be resolved, or the host refuses.

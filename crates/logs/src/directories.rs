@@ -31,6 +31,16 @@ pub fn create_pod_log_dir(dir: &PodLogDir) -> Result<(), DirectoryError> {
     Ok(made.map_err(FileError::of(CREATE, dir.path()))?)
 }
 
+/// Creates the log directory of a container in that of its pod: CRI-O, other than containerd, expects to find it.
+///
+/// # Errors
+/// As [`create_pod_log_dir`].
+pub fn create_container_log_dir(dir: &PodLogDir, container: &str) -> Result<(), DirectoryError> {
+    let path = dir.container(container)?;
+    let made = within::make_container_dir(dir.path(), container);
+    Ok(made.map_err(FileError::of(CREATE, &path))?)
+}
+
 const CREATE: &str = "create log directory";
 
 /// Removes the log directory of a pod with all its logs. A missing one is not an error. Symbolic

@@ -10,6 +10,7 @@ use rubelet_api::{
 use rubelet_base::event_reason;
 use rubelet_cgroup_plan::CgroupDriver;
 use rubelet_cri::v1;
+use rubelet_logs::directories::create_container_log_dir;
 use rubelet_node_state::host_error::{HostError, HostWarning, failed_sandbox};
 use rubelet_pod_plan::cri_config::{
     ContainerFiles, SandboxInputs,
@@ -165,6 +166,9 @@ pub(super) fn container_files(
     }
     let termination_log = termination_log::create(&dirs, &container.name)
         .map_err(|error| HostError::new(event_reason::FAILED_MOUNT, &error))?;
+    let logs = inner.log_dir(&pod.name, &pod.uid)?;
+    create_container_log_dir(&logs, &container.name)
+        .map_err(|error| HostError::new(event_reason::FAILED, &error))?;
     Ok(ContainerFiles {
         volumes: mounted
             .paths

@@ -117,6 +117,23 @@ impl cgroups::SliceService for HungSystemd {
     }
 }
 
+/// CRI-O does not create it.
+#[tokio::test]
+async fn the_log_directory_of_a_container_exists_before_the_container() {
+    let root = tempfile::tempdir().expect("a directory");
+    let cgroups = CgroupFs::from_mounts(root.path(), true, &[]).expect("a hierarchy");
+    let mut settings = settings(root.path(), cgroups);
+    settings.cgroups_per_qos = false;
+    let host = LocalHost::new(settings).expect("a host");
+    let pod = Arc::new(pod("u-1", "{}"));
+    let objects = PodObjects::default();
+    host.prepare(&pod, None, &objects).await.expect("a pod");
+    let files = host.container_files(&pod, "a", &[], &[]).await;
+    files.expect("a container's files");
+    let logs = host.log_dir(&pod).expect("names");
+    assert!(logs.container("a").expect("a name").is_dir());
+}
+
 /// Time is not paused here: it would stand still while a blocking thread works.
 #[test]
 fn a_hung_systemd_delays_only_pods_that_need_it() {

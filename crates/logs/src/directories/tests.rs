@@ -8,20 +8,25 @@ fn pod_dir(root: &Path) -> PodLogDir {
     PodLogDir::new(root, &PodName::new("default", "web"), &PodUid::from("u")).expect("a name")
 }
 
-/// The log directory of a pod, with one of a container, as a runtime makes it.
+/// The log directory of a pod, with one of a container.
 fn create_with_container(dir: &PodLogDir, container: &str) {
     create_pod_log_dir(dir).unwrap();
-    fs::create_dir(dir.path().join(container)).unwrap();
+    create_container_log_dir(dir, container).unwrap();
 }
 
 #[test]
 fn directories_are_open_to_log_collectors() {
     let root = tempfile::tempdir().unwrap();
     let dir = pod_dir(&root.path().join("pods"));
-    create_pod_log_dir(&dir).unwrap();
-    create_pod_log_dir(&dir).unwrap();
-    let mode = fs::metadata(dir.path()).unwrap().permissions().mode();
-    assert_eq!(mode & 0o7777, 0o755);
+    for _ in 0..2 {
+        create_with_container(&dir, "main");
+    }
+    for path in [dir.path(), &dir.path().join("main")] {
+        let mode = fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o755);
+    }
+    let error = create_container_log_dir(&dir, "../other").unwrap_err();
+    assert!(matches!(error, DirectoryError::Layout(_)), "{error}");
 }
 
 #[test]
@@ -65,6 +70,7 @@ fn links_instead_of_log_directories_are_not_followed() {
 
     create_pod_log_dir(&dir).unwrap();
     symlink(host.join("main"), dir.path().join("main")).unwrap();
+    assert!(create_container_log_dir(&dir, "main").is_err());
     assert!(remove_container_logs(&dir, "main", 0).is_err());
 
     fs::remove_dir_all(dir.path()).unwrap();

@@ -39,6 +39,11 @@ pub(super) fn make_pod_dir(path: &Path) -> io::Result<OwnedFd> {
     make_dir(rustix::fs::open(root, flags, Mode::empty())?, name)
 }
 
+/// Creates the directory of a container in that of its pod.
+pub(super) fn make_container_dir(pod: &Path, container: &str) -> io::Result<()> {
+    make_dir(make_pod_dir(pod)?, container).map(drop)
+}
+
 /// Creates a directory in an open one. The mode is set separately, independent of the agent's
 /// umask.
 fn make_dir(parent: impl AsFd, name: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
