@@ -173,6 +173,19 @@ fn slice_path(slice: &str) -> Option<String> {
     Some(path)
 }
 
+/// Prefix of the cgroups in which CRI-O puts the process that watches a container, beside the container's own.
+const WATCHER: &str = "crio-conmon-";
+
+/// Whether a cgroup with this name, of whatever runtime, is that of the container with this identifier. Directories are
+/// named `ID`, by CRI-O `crio-ID`, and scopes of systemd `PREFIX-ID.scope`.
+#[must_use]
+pub fn is_of_container(name: &str, container: &str) -> bool {
+    let prefix = name.strip_suffix(".scope").unwrap_or(name);
+    let prefix = prefix.strip_suffix(container);
+    let is_prefixed = prefix.is_some_and(|prefix| prefix.ends_with('-') && prefix != WATCHER);
+    !container.is_empty() && (name == container || is_prefixed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,5 +250,29 @@ mod tests {
             );
         }
         assert!(container("/a", "../b", CgroupDriver::Cgroupfs).is_err());
+    }
+
+    #[test]
+    fn cgroups_of_containers_are_found_by_their_names() {
+        for (name, container, expected) in [
+            ("abc", "abc", true),
+            ("cri-containerd-abc.scope", "abc", true),
+            ("rubelet-abc.scope", "abc", true),
+            ("crio-abc", "abc", true),
+            ("crio-abc.scope", "abc", true),
+            ("crio-conmon-abc", "abc", false),
+            ("crio-conmon-abc.scope", "abc", false),
+            ("xabc", "abc", false),
+            ("cri-containerd-xabc.scope", "abc", false),
+            ("abc.scope", "abc", false),
+            ("cri-containerd-.scope", "", false),
+            ("", "", false),
+        ] {
+            assert_eq!(
+                is_of_container(name, container),
+                expected,
+                "{name:?} {container:?}"
+            );
+        }
     }
 }

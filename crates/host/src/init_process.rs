@@ -6,6 +6,7 @@ use std::{fs, io, os::fd::OwnedFd};
 
 pub use exit::exit_code;
 
+use rubelet_cgroup_plan::runtime_cgroup::is_of_container;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::{Pid, PidfdFlags, Resource, getrlimit, pidfd_open},
@@ -13,16 +14,13 @@ use rustix::{
 
 /// Opens a pidfd of this process, if it belongs to that container. `None` if the process is gone,
 /// or belongs to something else: PIDs are reused, and those of another PID namespace mean other
-/// processes here. Runtimes name the cgroup of a container after its identifier.
+/// processes here.
 ///
 /// # Errors
 /// The kernel returns no pidfd, or the cgroups of the process can't be read.
 pub fn open(pid: u32, container: &str) -> io::Result<Option<OwnedFd>> {
     let number = i32::try_from(pid).ok().filter(|&pid| pid > 1);
-    let Some(number) = number
-        .and_then(Pid::from_raw)
-        .filter(|_| !container.is_empty())
-    else {
+    let Some(number) = number.and_then(Pid::from_raw) else {
         return Ok(None);
     };
     let process = match pidfd_open(number, PidfdFlags::NONBLOCK) {
@@ -45,14 +43,10 @@ pub fn descriptors() -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
-/// True if a cgroup in this line of `/proc/PID/cgroup` belongs to the container: it is named `ID`,
-/// or `PREFIX-ID.scope` with the systemd driver. It may contain others.
+/// True if a cgroup in this line of `/proc/PID/cgroup` belongs to the container. It may contain others.
 fn names(line: &str, container: &str) -> bool {
-    line.split('/').skip(1).any(|part| {
-        let scope = part.strip_suffix(".scope");
-        let scope = scope.and_then(|scope| scope.strip_suffix(container));
-        part == container || scope.is_some_and(|prefix| prefix.ends_with('-'))
-    })
+    let mut parts = line.split('/').skip(1);
+    parts.any(|part| is_of_container(part, container))
 }
 
 fn has_ended(process: &OwnedFd) -> io::Result<bool> {
@@ -80,6 +74,7 @@ mod tests {
             ("0::/kubepods-pod1.slice/crio-c0ffee.scope/container", true),
             ("0::/kubepods/pod1/c0ffee/init.scope", true),
             ("4:c0ffee:/kubepods/pod1", false),
+            ("4:memory:/kubepods/pod1/crio-c0ffee", true),
             ("0::/kubepods/pod1/xc0ffee", false),
             ("0::/kubepods/pod1/xc0ffee.scope", false),
             ("0::/", false),

@@ -9,7 +9,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use rubelet_cgroup_plan::CgroupPath;
+use rubelet_cgroup_plan::{CgroupPath, runtime_cgroup::is_of_container};
 use rubelet_host::{
     CgroupFs,
     cgroup::{StatsReader, StatsScope},
@@ -19,7 +19,7 @@ use crate::{
     filesystem,
     pod_network::NetworkReader,
     sample::{CgroupSample, NetworkSample},
-    target::{PodTarget, is_cgroup_of},
+    target::PodTarget,
 };
 
 /// Threads that read at the same time: one request is soon done, and leaves processors to the pods.
@@ -146,7 +146,7 @@ impl CgroupRequest<'_> {
         for container in &pod.containers {
             let place = others
                 .iter()
-                .position(|name| is_cgroup_of(name, &container.id));
+                .position(|name| is_of_container(name, &container.id));
             let Some(path) = place.and_then(|place| path.join(&others.swap_remove(place)).ok())
             else {
                 continue;

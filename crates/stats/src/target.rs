@@ -151,32 +151,3 @@ fn cpu_spec(pod: &Pod, container: &str, period_us: Option<u64>) -> CpuSpec {
         period_us: period_us.unwrap_or(100_000),
     }
 }
-
-/// Whether `name`, of a cgroup of a pod, is that of the container `id`: runtimes name directories
-/// after it, and scopes of systemd `PREFIX-ID.scope`.
-pub(crate) fn is_cgroup_of(name: &str, id: &str) -> bool {
-    let scope = name.strip_suffix(".scope");
-    let prefix = scope.and_then(|scope| scope.strip_suffix(id));
-    !id.is_empty() && (name == id || prefix.is_some_and(|prefix| prefix.ends_with('-')))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cgroups_of_containers_are_found_by_their_names() {
-        for (name, id, expected) in [
-            ("abc", "abc", true),
-            ("cri-containerd-abc.scope", "abc", true),
-            ("rubelet-abc.scope", "abc", true),
-            ("xabc", "abc", false),
-            ("cri-containerd-xabc.scope", "abc", false),
-            ("abc.scope", "abc", false),
-            ("cri-containerd-.scope", "", false),
-            ("", "", false),
-        ] {
-            assert_eq!(is_cgroup_of(name, id), expected, "{name:?} {id:?}");
-        }
-    }
-}

@@ -15,7 +15,9 @@ use std::{
 use parking_lot::Mutex;
 use rubelet_api::{pod::Pod, resources::QosClass};
 use rubelet_base::{ContainerId, ErrorChain, PodUid};
-use rubelet_cgroup_plan::{CgroupDriver, CgroupPath, CgroupValues};
+use rubelet_cgroup_plan::{
+    CgroupDriver, CgroupPath, CgroupValues, runtime_cgroup::is_of_container,
+};
 use rubelet_host::{CgroupFs, CgroupRemoval, cgroup::StatsScope, systemd::SystemdError};
 use rubelet_node_plan::{
     CgroupRoot, CgroupTree, KubepodsAmounts, PodSettings, TierSettings, eviction::PodUsage,
@@ -384,9 +386,9 @@ impl PodCgroups {
     }
 
     /// Kills leftover processes in a container's own cgroup, whatever the tier of its pod is or
-    /// was. Returns their number. Runtimes name the cgroup after the container.
+    /// was. Returns their number.
     pub(super) fn kill_container(&self, uid: &PodUid, id: &ContainerId) -> usize {
-        if !self.enabled || id.as_str().is_empty() {
+        if !self.enabled {
             return 0;
         }
         let mut killed = 0;
@@ -396,7 +398,9 @@ impl PodCgroups {
                     continue;
                 };
                 let names = self.fs.children(&pod).unwrap_or_default();
-                let own = names.iter().filter(|name| name.contains(id.as_str()));
+                let own = names
+                    .iter()
+                    .filter(|name| is_of_container(name, id.as_str()));
                 for path in own.filter_map(|name| pod.join(name).ok()) {
                     match self.fs.kill(&path) {
                         Ok(count) => killed += count,
