@@ -1,7 +1,10 @@
 //! The result of one test.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use rubelet_testbed::cleanup::kept_logs;
 
 /// A test, as cargo-nextest names it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,6 +52,19 @@ pub(super) struct TestRecord {
     pub(super) stage: String,
     pub(super) outcome: TestOutcome,
     pub(super) duration: Duration,
+}
+
+impl TestRecord {
+    /// The directory of the logs of its agents and runtimes.
+    pub(super) fn logs(&self, base: &Path) -> PathBuf {
+        let TestName { binary, test } = &self.name;
+        kept_logs::directory(&logs_of_stage(base, &self.stage), binary, test)
+    }
+}
+
+/// The directory of the logs of a stage: a test that runs in several must not lose those of one by passing in another.
+pub(super) fn logs_of_stage(base: &Path, stage: &str) -> PathBuf {
+    base.join(stage.replace(' ', "-"))
 }
 
 /// The most useful lines of a failed test's output: from its panic on, or else the last ones.

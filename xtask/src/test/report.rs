@@ -5,7 +5,6 @@ use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use rubelet_testbed::cleanup::kept_logs;
 use serde_json::{Value, json};
 
 use super::nextest::Nextest;
@@ -104,7 +103,7 @@ fn flaky(tests: &[TestRecord], logs: &Path) -> Vec<String> {
 
 /// The path of the logs of its agents and runtimes.
 fn kept(test: &TestRecord, logs: &Path) -> Option<String> {
-    let dir = kept_logs::directory(logs, &test.name.binary, &test.name.test);
+    let dir = test.logs(logs);
     dir.is_dir().then(|| format!("    logs: {}", dir.display()))
 }
 

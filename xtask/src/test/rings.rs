@@ -13,7 +13,7 @@ use rubelet_testbed::scratch::in_memory;
 
 use super::events::{Event, TestResult};
 use super::nextest::Nextest;
-use super::record::{TestName, TestOutcome, TestRecord, excerpt};
+use super::record::{TestName, TestOutcome, TestRecord, excerpt, logs_of_stage};
 use super::seeds::Seeds;
 use super::selection::{self, Part};
 use super::skipped::SkippedFile;
@@ -71,7 +71,7 @@ pub(super) fn run(
         command.env("RUST_LIB_BACKTRACE", "0");
         command.env(rubelet_needs::SKIPPED, skipped.path());
         environment.seeds.set(command);
-        command.env(kept_logs::VARIABLE, environment.logs);
+        command.env(kept_logs::VARIABLE, logs_of_stage(environment.logs, stage));
         command.env("RUBELET_TEST_PROGRAMS", environment.programs);
         if let Some(directory) = environment.memory {
             command.env(in_memory::VARIABLE, "1");
@@ -187,9 +187,8 @@ fn drop_logs_of_passed(base: &Path, tests: &[TestRecord]) {
     for test in tests {
         let failed = matches!(test.outcome, TestOutcome::Failed(_) | TestOutcome::Flaky(_));
         if !failed {
-            let TestName { binary, test } = &test.name;
             // Most tests have no logs.
-            drop(fs::remove_dir_all(kept_logs::directory(base, binary, test)));
+            drop(fs::remove_dir_all(test.logs(base)));
         }
     }
 }
