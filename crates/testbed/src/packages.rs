@@ -64,6 +64,14 @@ pub(crate) fn ensure_ext4() -> Result<()> {
     ensure_all(&["e2fsprogs"]).map(drop)
 }
 
+/// Installs the program that makes XFS file systems if it is missing.
+///
+/// # Errors
+/// As [`ensure`].
+pub(crate) fn ensure_xfs() -> Result<()> {
+    ensure_all(&["xfsprogs"]).map(drop)
+}
+
 /// Installs systemd if it is missing, but not as the machine's init.
 ///
 /// # Errors

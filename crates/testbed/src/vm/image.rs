@@ -42,6 +42,16 @@ impl Image {
         self
     }
 
+    /// Adds the program that makes XFS file systems, and the module that mounts them.
+    ///
+    /// # Errors
+    /// Its package can't be installed.
+    pub fn xfs(self) -> Result<Self> {
+        packages::ensure_xfs()?;
+        let program = "/sbin/mkfs.xfs";
+        Ok(self.program(program, program).modules(&["xfs"]))
+    }
+
     /// Adds the program that loads AppArmor's profiles. The kernel has AppArmor enabled.
     ///
     /// # Errors

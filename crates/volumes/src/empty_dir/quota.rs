@@ -203,7 +203,7 @@ pub(crate) fn of_volume(plugin: BorrowedFd<'_>, name: &OsStr) -> Option<ProjectI
 }
 
 /// Removes the bound of a removed volume. A project that is still in use is another volume's: the number was
-/// not ours.
+/// not ours. XFS counts removed files for a moment longer, and the bound may stay.
 pub(crate) fn release(plugin: BorrowedFd<'_>, project: ProjectId) {
     if is_free(plugin, project).unwrap_or(false) {
         // A bound that stays is replaced when the number is used again.
