@@ -46,7 +46,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// The embedded runtime, unless the environment selects containerd.
+/// The embedded runtime, unless the environment selects another one.
 fn start_runtime(program: &Path) -> Result<TestRuntime> {
     let kind = match std::env::var_os(VARIABLE) {
         Some(_) => Kind::wanted()?,
@@ -62,6 +62,12 @@ fn start_runtime(program: &Path) -> Result<TestRuntime> {
         let dir = embedded.scratch().dir().display().to_string();
         show(&format!("the embedded runtime, everything below {dir}"));
         return Ok(embedded.into());
+    }
+    if kind == Kind::Crio {
+        let crio = TestRuntime::start()?;
+        let dir = crio.scratch().dir().display().to_string();
+        show(&format!("CRI-O, everything below {dir}"));
+        return Ok(crio);
     }
     let containerd = Containerd::start()?;
     show(&format!(

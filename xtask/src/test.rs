@@ -224,8 +224,12 @@ fn ring_stages(options: &Options) -> Vec<(String, u8, TestedRuntime)> {
         }
         let wanted = |runtime: &TestedRuntime| match options.runtime {
             Some(one) => one == *runtime,
-            // The tests of a selection do not run a third time.
-            None => *runtime != TestedRuntime::Containerd17 || options.is_everything(),
+            None => match runtime {
+                TestedRuntime::Embedded | TestedRuntime::Containerd => true,
+                // The tests of a selection do not run a third time.
+                TestedRuntime::Containerd17 => options.is_everything(),
+                TestedRuntime::Crio => false,
+            },
         };
         for runtime in TestedRuntime::ALL.into_iter().filter(wanted) {
             let name = format!("ring {ring} on {}", runtime.name());
@@ -266,6 +270,10 @@ mod tests {
         assert_eq!(
             names(&["--ring", "3", "--runtime", "containerd"]),
             ["ring 3 on containerd"]
+        );
+        assert_eq!(
+            names(&["--ring", "3", "--runtime", "crio"]),
+            ["ring 3 on crio"]
         );
         assert_eq!(names(&["--ring", "2"]), ["ring 2"]);
     }

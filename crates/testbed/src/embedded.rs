@@ -13,8 +13,8 @@ use rustix::mount::{MountFlags, mount};
 use crate::agent::{AgentRuntime, binary};
 use crate::command::stdout_of;
 use crate::scratch::Scratch;
-use crate::scratch::lock::HostLock;
-use crate::{CriTruth, cleanup, images, packages, report, sweep};
+use crate::scratch::guard::ScratchGuard;
+use crate::{CriTruth, cleanup, images, packages, sweep};
 
 pub use served::Served;
 
@@ -32,10 +32,9 @@ const SHIMS: &str = "shims";
 /// removed when the value is dropped.
 #[derive(Debug)]
 pub struct Embedded {
-    scratch: Scratch,
+    scratch: ScratchGuard,
     program: PathBuf,
     subnet: String,
-    removed: bool,
 }
 
 impl Embedded {
@@ -68,13 +67,12 @@ impl Embedded {
     pub fn without_images(program: &Path) -> Result<Self> {
         packages::ensure()?;
         sweep()?;
-        let scratch = Scratch::create(&HostLock::take()?)?;
         // From here on, dropping the value removes what was created so far.
+        let scratch = ScratchGuard::create()?;
         let embedded = Self {
             subnet: scratch.subnet(),
             scratch,
             program: program.to_owned(),
-            removed: false,
         };
         for directory in [ROOT, RUN, CNI_CONFIGURATION] {
             embedded.scratch.subdir(directory)?;
@@ -207,15 +205,7 @@ impl Embedded {
     /// # Errors
     /// What could not be removed.
     pub fn remove(mut self) -> Result<()> {
-        self.remove_all()
-    }
-
-    fn remove_all(&mut self) -> Result<()> {
-        if self.removed {
-            return Ok(());
-        }
-        self.removed = true;
-        cleanup::remove(&self.scratch, &HostLock::take()?)
+        self.scratch.remove()
     }
 }
 
@@ -230,13 +220,5 @@ impl AgentRuntime for Embedded {
 
     fn runtime_log(&self) -> Option<PathBuf> {
         None
-    }
-}
-
-impl Drop for Embedded {
-    fn drop(&mut self) {
-        if let Err(error) = self.remove_all() {
-            report::say(&format!("{error:#}"));
-        }
     }
 }

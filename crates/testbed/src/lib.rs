@@ -8,7 +8,7 @@
 //!
 //! - [`packages`] installs Debian packages and unpacks a containerd that runs here: the newest, or
 //!   one of an older line
-//! - [`Containerd`] is one private containerd; [`images`] builds its images
+//! - [`Containerd`] is one private containerd; [`images`] builds its images; [`crio`] is a CRI-O, where there is one
 //! - [`Embedded`] is the environment of the runtime embedded in `rubelet`, [`Served`] is one of
 //!   those as a process of its own
 //! - [`TestRuntime`] is the one that the environment selects
@@ -40,6 +40,8 @@ pub mod cluster;
 pub mod command;
 pub mod containerd;
 pub mod cri_truth;
+pub mod crio;
+pub mod daemon;
 pub mod disk;
 pub mod embedded;
 pub mod footprint;

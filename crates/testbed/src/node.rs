@@ -119,7 +119,7 @@ impl Node {
         self.runtime.scratch()
     }
 
-    /// The process of the runtime: containerd's or the agent's.
+    /// The process of the runtime: its daemon's or the agent's.
     ///
     /// # Errors
     /// When it doesn't run.
@@ -127,6 +127,7 @@ impl Node {
         let pid = match &self.runtime {
             TestRuntime::Containerd(containerd) => containerd.pid(),
             TestRuntime::Embedded(_) => self.agent.pid(),
+            TestRuntime::Crio(crio) => crio.pid(),
         };
         pid.context("the runtime isn't running")
     }

@@ -36,6 +36,8 @@ pub(crate) const RUNC: &str = "/usr/sbin/runc";
 pub(crate) const CNI_PLUGINS: &str = "/usr/lib/cni";
 /// The program that shows firewall tables.
 pub(crate) const NFT: &str = "/usr/sbin/nft";
+/// The program that copies images between stores.
+pub(crate) const SKOPEO: &str = "/usr/bin/skopeo";
 /// The program that changes network interfaces.
 pub(crate) const IP: &str = "/sbin/ip";
 
@@ -70,6 +72,14 @@ pub(crate) fn ensure_ext4() -> Result<()> {
 /// As [`ensure`].
 pub(crate) fn ensure_xfs() -> Result<()> {
     ensure_all(&["xfsprogs"]).map(drop)
+}
+
+/// Installs [`SKOPEO`] if it is missing.
+///
+/// # Errors
+/// As [`ensure`].
+pub(crate) fn ensure_skopeo() -> Result<()> {
+    ensure_all(&["skopeo"]).map(drop)
 }
 
 /// Installs systemd if it is missing, but not as the machine's init.

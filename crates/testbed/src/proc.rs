@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::process::Child;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
@@ -126,6 +127,12 @@ pub fn kill9(pid: u32) -> Result<SystemTime> {
     kill_process(pid, Signal::KILL)
         .with_context(|| format!("cannot kill process {}", pid.as_raw_nonzero()))?;
     Ok(at)
+}
+
+/// Sends a signal to an unreaped child, so that its PID can't be reused.
+pub(crate) fn signal(child: &Child, signal: Signal) -> Result<()> {
+    let pid = checked(child.id())?;
+    kill_process(pid, signal).with_context(|| format!("cannot signal process {}", child.id()))
 }
 
 fn checked(pid: u32) -> Result<Pid> {

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::agent::AgentRuntime;
 use crate::containerd::{HostPorts, Line};
+use crate::crio::Crio;
 use crate::{Containerd, CriTruth, Embedded, Scratch};
 
 /// The environment variable that selects the runtime.
@@ -21,6 +22,8 @@ pub enum Kind {
     Containerd,
     /// The runtime embedded in `rubelet`.
     Embedded,
+    /// A private CRI-O, whose programs [`crate::crio::VARIABLE`] names.
+    Crio,
 }
 
 impl Kind {
@@ -32,10 +35,11 @@ impl Kind {
         match std::env::var(VARIABLE).ok().as_deref() {
             None | Some("" | "containerd" | CONTAINERD_1_7) => Ok(Self::Containerd),
             Some("embedded") => Ok(Self::Embedded),
+            Some("crio") => Ok(Self::Crio),
             Some(other) => {
                 bail!(
-                    "{VARIABLE} is `{other}`; the runtimes are `containerd`, `{CONTAINERD_1_7}` and \
-                     `embedded`"
+                    "{VARIABLE} is `{other}`; the runtimes are `containerd`, `{CONTAINERD_1_7}`, \
+                     `embedded` and `crio`"
                 )
             }
         }
@@ -47,6 +51,7 @@ impl Kind {
         match self {
             Self::Containerd => "containerd",
             Self::Embedded => "embedded",
+            Self::Crio => "crio",
         }
     }
 }
@@ -59,6 +64,8 @@ pub enum TestRuntime {
     Containerd(Containerd),
     /// The environment of an agent with the embedded runtime.
     Embedded(Embedded),
+    /// A private CRI-O.
+    Crio(Crio),
 }
 
 impl TestRuntime {
@@ -75,6 +82,7 @@ impl TestRuntime {
             }
             Kind::Containerd => Containerd::start()?.into(),
             Kind::Embedded => Embedded::start()?.into(),
+            Kind::Crio => Self::Crio(Crio::start()?),
         })
     }
 
@@ -84,6 +92,7 @@ impl TestRuntime {
         match self {
             Self::Containerd(_) => Kind::Containerd,
             Self::Embedded(_) => Kind::Embedded,
+            Self::Crio(_) => Kind::Crio,
         }
     }
 
@@ -93,6 +102,7 @@ impl TestRuntime {
         match self {
             Self::Containerd(runtime) => runtime.scratch(),
             Self::Embedded(runtime) => runtime.scratch(),
+            Self::Crio(runtime) => runtime.scratch(),
         }
     }
 
@@ -102,6 +112,7 @@ impl TestRuntime {
         match self {
             Self::Containerd(runtime) => runtime.endpoint(),
             Self::Embedded(runtime) => runtime.endpoint(),
+            Self::Crio(runtime) => runtime.endpoint(),
         }
     }
 
@@ -119,7 +130,7 @@ impl TestRuntime {
     /// When it can't be started or doesn't end.
     pub fn without_agent<T>(&self, work: impl FnOnce(&CriTruth) -> T) -> Result<T> {
         match self {
-            Self::Containerd(runtime) => Ok(work(&runtime.truth()?)),
+            Self::Containerd(_) | Self::Crio(_) => Ok(work(&self.truth()?)),
             Self::Embedded(runtime) => runtime.served(work),
         }
     }
@@ -131,7 +142,7 @@ impl TestRuntime {
     pub fn containerd(&self) -> Result<&Containerd> {
         match self {
             Self::Containerd(runtime) => Some(runtime),
-            Self::Embedded(_) => None,
+            Self::Embedded(_) | Self::Crio(_) => None,
         }
         .context("this test is not running on containerd")
     }
@@ -144,6 +155,7 @@ impl TestRuntime {
         match self {
             Self::Containerd(runtime) => runtime.remove(),
             Self::Embedded(runtime) => runtime.remove(),
+            Self::Crio(runtime) => runtime.remove(),
         }
     }
 }
@@ -169,6 +181,7 @@ impl AgentRuntime for TestRuntime {
         match self {
             Self::Containerd(runtime) => runtime.agent_flags(),
             Self::Embedded(runtime) => runtime.agent_flags(),
+            Self::Crio(runtime) => runtime.agent_flags(),
         }
     }
 
@@ -176,6 +189,7 @@ impl AgentRuntime for TestRuntime {
         match self {
             Self::Containerd(runtime) => runtime.runtime_log(),
             Self::Embedded(runtime) => runtime.runtime_log(),
+            Self::Crio(runtime) => runtime.runtime_log(),
         }
     }
 }

@@ -446,6 +446,11 @@ fn another_runtime_than_that_of_running_pods_is_refused() {
             let keep = format!("write containerRuntimeEndpoint: {};", containerd.endpoint());
             ("embedded", "pods run in containerd on this machine", keep)
         }
+        TestRuntime::Crio(crio) => {
+            crio.kill9().unwrap();
+            let keep = format!("write containerRuntimeEndpoint: {};", crio.endpoint());
+            ("embedded", "pods run in CRI-O on this machine", keep)
+        }
         TestRuntime::Embedded(_) => (
             nowhere,
             "2 pods of the embedded runtime run on this machine",
@@ -454,7 +459,7 @@ fn another_runtime_than_that_of_running_pods_is_refused() {
     };
     let mut other = Agent::builder(&runtime).endpoint(endpoint);
     match &runtime {
-        TestRuntime::Containerd(_) => {
+        TestRuntime::Containerd(_) | TestRuntime::Crio(_) => {
             // Never the machine's own.
             let dir = runtime.scratch().subdir("inside").unwrap();
             for name in ["--runtime-root-dir", "--runtime-run-dir"] {

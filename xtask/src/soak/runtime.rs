@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use rubelet_testbed::agent::AgentRuntime;
 use rubelet_testbed::containerd::HostPorts;
 use rubelet_testbed::embedded::Served;
@@ -26,6 +26,7 @@ impl Runtime {
                 let environment = Embedded::start_program(program)?;
                 Self::Embedded(Served::start_in(environment, program)?)
             }
+            Kind::Crio => bail!("a soak runs on containerd or on the embedded runtime"),
         })
     }
 

@@ -32,11 +32,18 @@ pub(super) enum TestedRuntime {
     Containerd,
     /// A containerd of the line 1.7.
     Containerd17,
+    /// CRI-O, only where it is asked for: Debian has none.
+    Crio,
 }
 
 impl TestedRuntime {
     /// All, in the order in which they are tested.
-    pub(super) const ALL: [Self; 3] = [Self::Embedded, Self::Containerd, Self::Containerd17];
+    pub(super) const ALL: [Self; 4] = [
+        Self::Embedded,
+        Self::Containerd,
+        Self::Containerd17,
+        Self::Crio,
+    ];
 
     /// As the command line and the environment of tests name it.
     pub(super) fn name(self) -> &'static str {
@@ -44,6 +51,7 @@ impl TestedRuntime {
             Self::Embedded => Kind::Embedded.name(),
             Self::Containerd => Kind::Containerd.name(),
             Self::Containerd17 => CONTAINERD_1_7,
+            Self::Crio => Kind::Crio.name(),
         }
     }
 }
@@ -81,11 +89,12 @@ pub(super) fn expression(part: Part<'_>) -> String {
         _ => format!("(kind(test) & package(={RUNTIME_TESTS}))"),
     }];
     if needs_agent(part.ring) {
-        let others: &[&str] = match part.runtime {
-            TestedRuntime::Containerd | TestedRuntime::Containerd17 => &EMBEDDED_ONLY,
-            TestedRuntime::Embedded => &CONTAINERD_ONLY,
+        let others = match part.runtime {
+            TestedRuntime::Containerd | TestedRuntime::Containerd17 => EMBEDDED_ONLY.to_vec(),
+            TestedRuntime::Embedded => CONTAINERD_ONLY.to_vec(),
+            TestedRuntime::Crio => [&CONTAINERD_ONLY[..], &EMBEDDED_ONLY].concat(),
         };
-        terms.push(format!("!{}", any_program(others)));
+        terms.push(format!("!{}", any_program(&others)));
         if part.runtime == TestedRuntime::Containerd17 {
             let programs: &[&str] = match part.all {
                 true => &ON_LINES,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 
-use crate::containerd::daemon::signal;
+use crate::proc::signal;
 use crate::scratch::Scratch;
 use crate::{clock, proc, wait};
 

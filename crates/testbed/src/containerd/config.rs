@@ -2,10 +2,14 @@
 
 use std::path::Path;
 
+use crate::daemon::SOCKET;
 use crate::packages::RUNC;
 use crate::scratch::{REGISTRY_HOSTS, Scratch};
 
 use super::HostPorts;
+
+/// The name of the main file.
+pub(super) const FILE: &str = "containerd.toml";
 
 /// The image of the sandbox container, built by [`crate::images`].
 const SANDBOX_IMAGE: &str = crate::images::PAUSE;
@@ -97,9 +101,6 @@ path = '{dir}/opt'
 disable = true"
     )
 }
-
-/// The file name of the socket that containerd listens on.
-pub(super) const SOCKET: &str = "c.sock";
 
 /// The network of the pods: one private bridge, addresses from the instance's subnet, and host
 /// ports through NAT if requested. Pods reach each other and the host; nothing is forwarded to the

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-use super::{config, daemon};
+use super::config;
 use crate::packages::CNI_PLUGINS;
 use crate::scratch::Scratch;
 
@@ -17,6 +17,20 @@ const PLUGINS: [&str; 4] = ["bridge", "host-local", "loopback", "portmap"];
 
 /// Writes the configuration of containerd and of the network.
 pub(super) fn write_files(scratch: &Scratch, major: u32, host_ports: HostPorts) -> Result<()> {
+    write_network(scratch, host_ports)?;
+    let layout = config::Layout {
+        dir: scratch.dir(),
+        snapshotter: snapshotter(scratch)?,
+    };
+    std::fs::write(
+        scratch.dir().join(config::FILE),
+        config::main_file(layout, major),
+    )?;
+    Ok(())
+}
+
+/// Writes the configuration of the network into `cni/conf`, and links its plugins into `cni/bin`.
+pub(crate) fn write_network(scratch: &Scratch, host_ports: HostPorts) -> Result<()> {
     let plugins = scratch.subdir("cni/bin")?;
     for name in PLUGINS {
         symlink(Path::new(CNI_PLUGINS).join(name), plugins.join(name))
@@ -26,14 +40,6 @@ pub(super) fn write_files(scratch: &Scratch, major: u32, host_ports: HostPorts) 
     std::fs::write(
         scratch.subdir("cni/conf")?.join("10-rubelet.conflist"),
         network,
-    )?;
-    let layout = config::Layout {
-        dir: scratch.dir(),
-        snapshotter: snapshotter(scratch)?,
-    };
-    std::fs::write(
-        scratch.dir().join(daemon::CONFIG_FILE),
-        config::main_file(layout, major),
     )?;
     Ok(())
 }

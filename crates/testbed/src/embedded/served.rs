@@ -179,7 +179,7 @@ impl Served {
     /// What could not be removed.
     pub fn remove(mut self) -> Result<()> {
         self.end();
-        self.environment.remove_all()
+        self.environment.scratch.remove()
     }
 
     /// Kills and reaps the child; everything else of the instance is found by its name.

@@ -41,6 +41,10 @@ fn load_layer(runtime: &TestRuntime, name: &str, config: &Value, layer: &[u8]) -
             write(name)?;
             runtime.image(&["load", &file])?;
         }
+        TestRuntime::Crio(crio) => {
+            write(name)?;
+            return crio.load(&path, std::iter::once(name.to_owned()));
+        }
         TestRuntime::Containerd(containerd) => {
             const FORGOTTEN: &str = "localhost/rubelet/forgotten:1";
             let known_as = if name.is_empty() { FORGOTTEN } else { name };

@@ -15,12 +15,15 @@ impl Node {
     /// When something doesn't end, or doesn't start again.
     pub fn lose_power(&mut self) -> Result<()> {
         self.agent.kill9()?;
-        if let TestRuntime::Containerd(containerd) = &self.runtime {
-            containerd.kill9()?;
+        match &self.runtime {
+            TestRuntime::Containerd(containerd) => containerd.kill9()?,
+            TestRuntime::Crio(crio) => crio.kill9()?,
+            TestRuntime::Embedded(_) => {}
         }
         processes::kill_all(self.runtime.scratch())?;
         match &self.runtime {
             TestRuntime::Containerd(containerd) => containerd.resume()?,
+            TestRuntime::Crio(crio) => crio.resume()?,
             TestRuntime::Embedded(embedded) => {
                 self.agent.process.boot_id = Some(embedded.lose_power()?);
             }

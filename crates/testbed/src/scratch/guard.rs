@@ -8,9 +8,12 @@ use super::Scratch;
 use super::lock::HostLock;
 use crate::{cleanup, report};
 
-/// An instance without anything that has to be stopped before it is removed.
+/// An instance, whose processes are killed when it is removed.
 #[derive(Debug)]
-pub struct ScratchGuard(Scratch);
+pub struct ScratchGuard {
+    scratch: Scratch,
+    removed: bool,
+}
 
 impl ScratchGuard {
     /// Creates an instance.
@@ -18,7 +21,7 @@ impl ScratchGuard {
     /// # Errors
     /// As [`Scratch::create`].
     pub fn create() -> Result<Self> {
-        Scratch::create(&HostLock::take()?).map(Self)
+        Scratch::create(&HostLock::take()?).map(Self::of)
     }
 
     /// Creates an instance in memory, see [`in_memory`](super::in_memory).
@@ -26,7 +29,26 @@ impl ScratchGuard {
     /// # Errors
     /// As [`Scratch::create`].
     pub fn create_in_memory() -> Result<Self> {
-        Scratch::create_at(&HostLock::take()?, true).map(Self)
+        Scratch::create_at(&HostLock::take()?, true).map(Self::of)
+    }
+
+    fn of(scratch: Scratch) -> Self {
+        Self {
+            scratch,
+            removed: false,
+        }
+    }
+
+    /// Removes everything of it now, and reports failures. Does nothing the second time.
+    ///
+    /// # Errors
+    /// What could not be removed.
+    pub fn remove(&mut self) -> Result<()> {
+        if self.removed {
+            return Ok(());
+        }
+        self.removed = true;
+        cleanup::remove(&self.scratch, &HostLock::take()?)
     }
 }
 
@@ -34,14 +56,13 @@ impl Deref for ScratchGuard {
     type Target = Scratch;
 
     fn deref(&self) -> &Scratch {
-        &self.0
+        &self.scratch
     }
 }
 
 impl Drop for ScratchGuard {
     fn drop(&mut self) {
-        let removed = HostLock::take().and_then(|lock| cleanup::remove(&self.0, &lock));
-        if let Err(error) = removed {
+        if let Err(error) = self.remove() {
             report::say(&format!("{error:#}"));
         }
     }

@@ -57,11 +57,11 @@ impl Node {
         SessionClient::new(&self.agent, "echo")
     }
 
-    /// That many on the embedded runtime; containerd makes a process or two for each.
+    /// That many on the embedded runtime; others make a process or two for each.
     fn sessions(&self, embedded: usize) -> usize {
         match self.runtime.kind() {
             Kind::Embedded => embedded,
-            Kind::Containerd => WARM_UP,
+            Kind::Containerd | Kind::Crio => WARM_UP,
         }
     }
 

@@ -87,7 +87,7 @@ fn a_pod_that_is_not_restarted_ends_with_its_sandbox() -> Result<()> {
     assert_eq!(seen["status"]["phase"], "Failed");
     assert_eq!(restarts(&seen, "main"), 0);
     match node.runtime().kind() {
-        Kind::Containerd => {
+        Kind::Containerd | Kind::Crio => {
             assert_eq!(ended(&seen, "main")["exitCode"], 6, "it could end in order");
             assert_eq!(notes.lines(), ["prepare", "main begins", "main ends"]);
         }

@@ -1,0 +1,61 @@
+//! The store of images of one private CRI-O, which can't import any itself.
+
+use std::fs::File;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::config::STORAGE_DRIVER;
+use crate::command::stdout_of;
+use crate::packages::SKOPEO;
+use crate::scratch::Scratch;
+
+/// The annotation of an image's name, as the test bed writes it.
+const WRITTEN: &str = "io.containerd.image.name";
+/// The annotation by which skopeo selects an image.
+const SELECTED: &str = "org.opencontainers.image.ref.name";
+
+/// A store, as skopeo names it.
+#[derive(Debug)]
+pub(super) struct Store(String);
+
+impl Store {
+    /// That of an instance.
+    pub(super) fn of(scratch: &Scratch) -> Self {
+        let dir = scratch.dir().display();
+        Self(format!(
+            "containers-storage:[{STORAGE_DRIVER}@{dir}/root+{dir}/state]"
+        ))
+    }
+
+    /// Copies images of an archive into the store.
+    pub(super) fn load(
+        &self,
+        scratch: &Scratch,
+        archive: &Path,
+        names: impl Iterator<Item = String>,
+    ) -> Result<()> {
+        let layout = scratch.subdir("layout")?;
+        tar::Archive::new(File::open(archive)?).unpack(&layout)?;
+        rename(&layout.join("index.json"))?;
+        for name in names {
+            let from = format!("oci:{}:{name}", layout.display());
+            let to = format!("{}{name}", self.0);
+            let mut copy = scratch.command(SKOPEO);
+            stdout_of(copy.args(["--insecure-policy", "copy", "--quiet", &from, &to]))?;
+        }
+        Ok(std::fs::remove_dir_all(&layout)?)
+    }
+}
+
+/// Names the images of an index as skopeo does.
+fn rename(index: &Path) -> Result<()> {
+    let mut content: Value = serde_json::from_slice(&std::fs::read(index)?)?;
+    let manifests = content["manifests"].as_array_mut();
+    for manifest in manifests.context("the index has no manifests")? {
+        let annotations = &mut manifest["annotations"];
+        annotations[SELECTED] = annotations[WRITTEN].take();
+    }
+    Ok(std::fs::write(index, serde_json::to_vec(&content)?)?)
+}
