@@ -86,7 +86,8 @@ fn blank(head: &[u8], from: usize) -> Option<usize> {
 }
 
 /// Appends a recorded timestamp with exactly nine digits of fraction, the offset as recorded: the
-/// fixed-width form of RFC 3339 that `kubectl logs --timestamps` shows.
+/// fixed-width form of RFC 3339 that `kubectl logs --timestamps` shows. CRI-O writes no offset as
+/// `+00:00`.
 pub(crate) fn push_fixed_width(text: &str, out: &mut Vec<u8>) {
     let zone = text
         .find(['Z', 'z', '+'])
@@ -97,6 +98,7 @@ pub(crate) fn push_fixed_width(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(seconds.as_bytes());
     out.push(b'.');
     out.extend(fraction.bytes().chain(std::iter::repeat(b'0')).take(9));
+    let zone = if zone == "+00:00" { "Z" } else { zone };
     out.extend_from_slice(zone.as_bytes());
 }
 

@@ -85,6 +85,10 @@ fn shown_timestamps_have_nine_digits_and_keep_their_offset() {
             "2016-10-06T00:17:09-07:00",
             "2016-10-06T00:17:09.000000000-07:00",
         ),
+        (
+            "2024-06-01T10:11:12.123456789+00:00",
+            "2024-06-01T10:11:12.123456789Z",
+        ),
     ] {
         let mut out = Vec::new();
         push_fixed_width(recorded, &mut out);
