@@ -1,12 +1,16 @@
 //! A joined node, and queries about it.
 
+use std::time::Duration;
+
 use rubelet_cri::{RuntimeService as _, v1};
 use rubelet_testbed::agent::AgentBuilder;
 use rubelet_testbed::{Agent, Cluster, CriTruth, TestRuntime, status, wait};
 use serde_json::{Value, json};
 
-use crate::outside::TIMEOUT;
 use crate::outside::kubectl::Kubectl;
+
+/// Timeout of each wait. The agent waits two minutes for the head of a watch, which a faulty API server never sends.
+const TIMEOUT: Duration = Duration::from_secs(240);
 
 /// The image that every test has.
 pub(crate) const IMAGE: &str = "localhost/rubelet/busybox:1";
