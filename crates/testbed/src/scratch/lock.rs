@@ -1,4 +1,4 @@
-//! Serializes reads and changes of the set of instances on this machine.
+//! Locks of this machine. Each is a lock on a directory, so that no lock file is left behind.
 
 use std::fs::File;
 
@@ -7,9 +7,10 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::PARENT;
 
+/// The lock of those who take much of what the whole machine has.
+const SHORTAGES: &str = "/run";
+
 /// Held while instances are created, swept or removed; released on drop.
-///
-/// It is a lock on the directory that holds all instances, so that no lock file is left behind.
 #[derive(Debug)]
 pub struct HostLock {
     _held: File,
@@ -21,9 +22,32 @@ impl HostLock {
     /// # Errors
     /// When the directory can't be opened or locked.
     pub fn take() -> Result<Self> {
-        let held = File::open(PARENT).with_context(|| format!("cannot open {PARENT}"))?;
-        flock(&held, FlockOperation::LockExclusive)
-            .with_context(|| format!("cannot lock {PARENT}"))?;
+        let held = lock(PARENT)?;
         Ok(Self { _held: held })
     }
+}
+
+/// Held by a test that takes so many process IDs or so much memory that another one would be the first to run out; released on
+/// drop.
+#[derive(Debug)]
+pub struct ShortageLock {
+    _held: File,
+}
+
+impl ShortageLock {
+    /// Waits for the lock and acquires it.
+    ///
+    /// # Errors
+    /// When its directory can't be opened or locked.
+    pub fn take() -> Result<Self> {
+        let held = lock(SHORTAGES)?;
+        Ok(Self { _held: held })
+    }
+}
+
+fn lock(directory: &str) -> Result<File> {
+    let held = File::open(directory).with_context(|| format!("cannot open {directory}"))?;
+    flock(&held, FlockOperation::LockExclusive)
+        .with_context(|| format!("cannot lock {directory}"))?;
+    Ok(held)
 }

@@ -3,6 +3,7 @@
 use rubelet_testbed::disk::SmallDisk;
 use rubelet_testbed::memory::available_bytes;
 use rubelet_testbed::pressure::{DISK_INODES, DISK_KIB, MEMORY_NEEDED, Pressure};
+use rubelet_testbed::scratch::lock::ShortageLock;
 use serde_json::{Value, json};
 
 use crate::joined::{Joined, WAITS, bound, condition, wait_stdout, with_volume};
@@ -14,10 +15,14 @@ struct Short {
     threshold: String,
     /// Unmounted at the end.
     _disk: SmallDisk,
+    /// The whole machine runs out of it.
+    _lock: Option<ShortageLock>,
 }
 
 impl Short {
     fn start(pressure: Pressure) -> Self {
+        let of_machine = matches!(pressure, Pressure::Memory | Pressure::Processes);
+        let lock = of_machine.then(|| ShortageLock::take().unwrap());
         let threshold = pressure.threshold().unwrap();
         let mut disk = None;
         let joined = Joined::start_prepared(
@@ -43,6 +48,7 @@ impl Short {
             pressure,
             threshold,
             _disk: disk.unwrap(),
+            _lock: lock,
         }
     }
 
