@@ -315,8 +315,10 @@ pub(super) const CRATE_RULES: &[CrateRule] = &[
     CrateRule::effects(
         DEV,
         "xtask",
+        // `host` for the features that tests of others add.
         &[
             "needs",
+            "host",
             "tls",
             "cri",
             "cri-grpc",

@@ -1,7 +1,7 @@
 //! Dependencies that xtask and the tests share have the same features in both builds, so that they
-//! are compiled once: `cargo xtask test` first compiles xtask, then the workspace with all tests.
+//! are compiled once, and with them all that depends on them: `cargo xtask test` first compiles xtask, then the workspace with all tests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -17,8 +17,14 @@ const REMEDY: &str = "enable the same features there as all packages together do
 /// # Errors
 /// cargo fails.
 pub(super) fn check(root: &Path) -> Result<Vec<Finding>> {
-    let alone = tree(root, &["--package", "xtask", "--depth", "1"])?;
-    let together = tree(root, &["--workspace", "--edges", "normal,build,dev"])?;
+    let alone = tree(
+        root,
+        &["--package", "xtask", "--edges", "normal,no-proc-macro"],
+    )?;
+    let together = tree(
+        root,
+        &["--workspace", "--edges", "normal,dev,no-proc-macro"],
+    )?;
     Ok(compare(&alone, &together))
 }
 
@@ -46,7 +52,9 @@ fn compare(alone: &str, together: &str) -> Vec<Finding> {
     for (package, features) in packages(together) {
         all.entry(package).or_default().push(features);
     }
-    packages(alone)
+    let alone: BTreeSet<_> = packages(alone).collect();
+    alone
+        .into_iter()
         .filter_map(|(package, features)| {
             let wanted = all.get(package)?;
             (!wanted.contains(&features)).then(|| Finding {
