@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use crate::{
-    cgroups::CgroupReadings,
+    cgroup_request::CgroupReadings,
     disks::DiskReadings,
     from_cgroup,
     from_cri::{LayerUsage, RuntimeUsage},

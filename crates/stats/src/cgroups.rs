@@ -1,24 +1,20 @@
 //! Reads the cgroups of pods and containers.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     num::NonZero,
     panic::resume_unwind,
     sync::Arc,
     thread,
 };
 
-use jiff::Timestamp;
-use rubelet_cgroup_plan::{CgroupPath, runtime_cgroup::is_of_container};
-use rubelet_host::{
-    CgroupFs,
-    cgroup::{StatsReader, StatsScope},
-};
+use parking_lot::Mutex;
+use rubelet_host::{CgroupFs, cgroup::StatsScope};
 
 use crate::{
+    cgroup_request::{CgroupReadings, CgroupRequest},
     filesystem,
-    pod_network::NetworkReader,
-    sample::{CgroupSample, NetworkSample},
+    known_pods::KnownPods,
     target::PodTarget,
 };
 
@@ -27,51 +23,42 @@ const MOST_THREADS: usize = 4;
 /// Pods that one thread reads sooner than another one could be started.
 const FEW_PODS: usize = 16;
 
-/// Readings of the cgroups that exist.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct CgroupReadings {
-    /// By the UID of the pod.
-    pub(crate) pods: HashMap<Arc<str>, Arc<CgroupSample>>,
-    /// By the identifier of the container.
-    pub(crate) containers: HashMap<Arc<str>, Arc<CgroupSample>>,
-    /// Networks by the UID of the pod, where they are to be read.
-    pub(crate) networks: HashMap<Arc<str>, NetworkSample>,
-    /// Of the node's own services, by their names.
-    pub(crate) system: Vec<(&'static str, Arc<CgroupSample>)>,
-    /// All pods together.
-    pub(crate) kubepods: Option<Arc<CgroupSample>>,
-    /// Names of the block devices in them, by their numbers.
-    pub(crate) devices: BTreeMap<(u32, u32), Box<str>>,
+/// Readings of some pods, and where they are.
+#[derive(Default)]
+struct PodReadings {
+    readings: CgroupReadings,
+    known: KnownPods,
 }
 
-/// What is read.
-pub(crate) struct CgroupRequest<'a> {
-    pub(crate) targets: &'a [PodTarget],
-    /// The cgroups of all pods; the first one that exists is read.
-    pub(crate) kubepods: &'a [CgroupPath],
-    /// Those of the node's own services, by their names.
-    pub(crate) system: &'a [(&'static str, CgroupPath)],
-    /// Whether all numbers are read that metrics show.
-    pub(crate) all: bool,
-    /// Reads networks.
-    pub(crate) networks: Option<NetworkReader<'a>>,
-    pub(crate) now: &'a (dyn Fn() -> Timestamp + Sync),
-}
-
-/// Reads cgroups; those that are gone, or belong to another machine, are omitted. Blocks.
-pub(crate) fn read(fs: &CgroupFs, request: &CgroupRequest<'_>) -> CgroupReadings {
+/// Reads cgroups; those that are gone, or belong to another machine, are omitted. `known` is where the last request found
+/// pods. Blocks.
+pub(crate) fn read(
+    fs: &CgroupFs,
+    request: &CgroupRequest<'_>,
+    known: &mut KnownPods,
+) -> CgroupReadings {
+    let before = Mutex::new(std::mem::take(known));
+    let before = &before;
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let each = request.targets.len().div_ceil(cores.min(MOST_THREADS));
     let mut chunks = request.targets.chunks(each.max(FEW_PODS));
     let first = chunks.next().unwrap_or_default();
     let mut readings = thread::scope(|scope| {
         let others: Vec<_> = chunks
-            .map(|pods| scope.spawn(|| request.read_pods(fs, pods)))
+            .map(|pods| scope.spawn(|| read_pods(request, fs, pods, before)))
             .collect();
-        let mut all = request.read_pods(fs, first);
+        let PodReadings {
+            readings: mut all,
+            known: now_known,
+        } = read_pods(request, fs, first, before);
+        *known = now_known;
         for other in others {
             // A panic there is one here.
-            let other = other.join().unwrap_or_else(|cause| resume_unwind(cause));
+            let PodReadings {
+                readings: other,
+                known: also_known,
+            } = other.join().unwrap_or_else(|cause| resume_unwind(cause));
+            known.extend(also_known);
             all.pods.extend(other.pods);
             all.containers.extend(other.containers);
             all.networks.extend(other.networks);
@@ -91,83 +78,21 @@ pub(crate) fn read(fs: &CgroupFs, request: &CgroupRequest<'_>) -> CgroupReadings
     readings
 }
 
-impl CgroupRequest<'_> {
-    /// Reads a cgroup: all of it if all is wanted, else what `least` needs.
-    fn read_one(
-        &self,
-        reader: &mut StatsReader<'_>,
-        path: &CgroupPath,
-        least: StatsScope,
-    ) -> Option<Arc<CgroupSample>> {
-        let scope = match self.all {
-            true => StatsScope::Counters,
-            false => least,
-        };
-        let stats = reader.read(path, scope).ok()?;
-        Some(Arc::new(CgroupSample {
-            path: path.as_str().into(),
-            at: (self.now)(),
-            stats,
-        }))
+fn read_pods(
+    request: &CgroupRequest<'_>,
+    fs: &CgroupFs,
+    pods: &[PodTarget],
+    before: &Mutex<KnownPods>,
+) -> PodReadings {
+    let mut all = PodReadings::default();
+    let mut reader = fs.stats_reader();
+    for pod in pods {
+        let known = before.lock().remove(&pod.uid);
+        let known = request.read_pod(fs, &mut reader, pod, known, &mut all.readings);
+        all.known
+            .extend(known.map(|known| (Arc::clone(&pod.uid), known)));
     }
-
-    fn read_pods(&self, fs: &CgroupFs, pods: &[PodTarget]) -> CgroupReadings {
-        let mut readings = CgroupReadings::default();
-        let mut reader = fs.stats_reader();
-        for pod in pods {
-            self.read_pod(fs, &mut reader, pod, &mut readings);
-        }
-        readings
-    }
-
-    fn read_pod(
-        &self,
-        fs: &CgroupFs,
-        reader: &mut StatsReader<'_>,
-        pod: &PodTarget,
-        readings: &mut CgroupReadings,
-    ) {
-        let mut paths = pod.cgroups.iter();
-        let found = paths
-            .find_map(|path| Some((path, self.read_one(reader, path, StatsScope::UsageAndPids)?)));
-        let path = match found {
-            Some((path, reading)) => {
-                readings.pods.insert(Arc::clone(&pod.uid), reading);
-                path
-            }
-            // Perhaps some controller lacks it.
-            None => match pod.cgroups.iter().find(|path| fs.exists_somewhere(path)) {
-                Some(path) => path,
-                None => return,
-            },
-        };
-        let mut others = fs.child_names(path);
-        let mut of_containers = Vec::with_capacity(pod.containers.len());
-        for container in &pod.containers {
-            let place = others
-                .iter()
-                .position(|name| is_of_container(name, &container.id));
-            let Some(path) = place.and_then(|place| path.join(&others.swap_remove(place)).ok())
-            else {
-                continue;
-            };
-            if let Some(reading) = self.read_one(reader, &path, StatsScope::Usage) {
-                let id = Arc::clone(&container.id);
-                readings.containers.insert(id, reading);
-            }
-            of_containers.push(path);
-        }
-        if let Some(networks) = self.networks.as_ref().filter(|_| pod.has_network) {
-            // First that of the sandbox: a container may have networks of its own in it.
-            let others = others.iter().filter_map(|name| path.join(name).ok());
-            let at = (self.now)();
-            let mut cgroups = others.chain(of_containers);
-            let network = cgroups.find_map(|path| networks.read(&path, at));
-            readings
-                .networks
-                .extend(network.map(|network| (Arc::clone(&pod.uid), network)));
-        }
-    }
+    all
 }
 
 /// Names such as `/dev/vda`. A device that is gone has none.

@@ -18,6 +18,7 @@
 
 mod assemble;
 mod cadvisor_metrics;
+mod cgroup_request;
 mod cgroups;
 mod collector;
 mod disks;
@@ -27,6 +28,7 @@ mod from_cgroup;
 mod from_cri;
 mod in_flight;
 mod interfaces;
+mod known_pods;
 mod node;
 mod pod_network;
 mod rate;

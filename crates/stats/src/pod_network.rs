@@ -38,15 +38,17 @@ impl<'a> NetworkReader<'a> {
         }
     }
 
-    /// The network that the processes of the cgroup have; `None` if none of them can be read, or if it is the node's:
-    /// where a pod is a virtual machine, for example, its processes are those of the machine.
-    pub(crate) fn read(&self, cgroup: &CgroupPath, at: Timestamp) -> Option<NetworkSample> {
+    /// The directory of a process of the cgroup; `None` if there is none, or if its network is the node's: where a pod is a
+    /// virtual machine, for example, its processes are those of the machine.
+    pub(crate) fn process(&self, cgroup: &CgroupPath) -> Option<OwnedFd> {
         let process = self.fs.process_dir(cgroup, &self.proc)?;
-        if self.own.is_none() || namespace(&process) == self.own {
-            return None;
-        }
+        (self.own.is_some() && namespace(&process) != self.own).then_some(process)
+    }
+
+    /// The network that a process has; `None` if it has ended.
+    pub(crate) fn read(&self, process: &OwnedFd, at: Timestamp) -> Option<NetworkSample> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let table = openat(&process, "net/dev", flags, Mode::empty()).ok()?;
+        let table = openat(process, "net/dev", flags, Mode::empty()).ok()?;
         let mut text = String::new();
         let mut table = File::from(table).take(MOST_BYTES);
         table.read_to_string(&mut text).ok()?;

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, future::Future, path::Path, sync::Arc};
 
+use parking_lot::Mutex;
 use rubelet_base::error_text;
 use rubelet_cgroup_plan::CgroupPath;
 use rubelet_cri::{CriError, RuntimeService, v1};
@@ -15,11 +16,13 @@ use super::{
 };
 use crate::{
     assemble::{self, Readings, UsageSource},
-    cgroups::{self, CgroupReadings, CgroupRequest},
+    cgroup_request::{CgroupReadings, CgroupRequest},
+    cgroups,
     disks::{self, DiskReadings, RuntimeDisks},
     filesystem,
     from_cri::RuntimeUsage,
     in_flight::InFlight,
+    known_pods::KnownPods,
     node,
     pod_network::NetworkReader,
     sample::{FsSample, NodeSample},
@@ -38,6 +41,7 @@ type LogReadings = (Option<FsSample>, FilesByOwner, FilesByOwner);
 pub(super) struct StatsSources {
     node: InFlight<SourceAnswer<NodeSample>>,
     cgroups: InFlight<SourceAnswer<CgroupReadings>>,
+    known: Arc<Mutex<KnownPods>>,
     runtime: InFlight<SourceAnswer<RuntimeUsage>>,
     runtime_disks: InFlight<SourceAnswer<RuntimeDisks>>,
     root: InFlight<SourceAnswer<Option<FsSample>>>,
@@ -67,8 +71,12 @@ impl StatsSources {
         let of_runtime = settings.source == UsageSource::Runtime;
         let (node, cgroups, root, logs, volumes, runtime_disks, layers, mut runtime) = tokio::join!(
             self.node.ask(PATIENCE, || read_node(settings)),
-            self.cgroups
-                .ask(PATIENCE, || read_cgroups(settings, targets, detail)),
+            self.cgroups.ask(PATIENCE, || read_cgroups(
+                settings,
+                targets,
+                detail,
+                &self.known
+            )),
             when(full, self.root.ask(PATIENCE, || read_root(settings))),
             when(
                 full,
@@ -171,7 +179,9 @@ fn read_cgroups(
     settings: &StatsSettings,
     targets: &Arc<[PodTarget]>,
     detail: StatsDetail,
+    known: &Arc<Mutex<KnownPods>>,
 ) -> Call<CgroupReadings> {
+    let known = Arc::clone(known);
     let (fs, clock) = (settings.cgroups.clone(), settings.clock.clone());
     let kubepods: Vec<CgroupPath> = settings
         .trees
@@ -192,7 +202,8 @@ fn read_cgroups(
                 networks: reads_networks.then(|| NetworkReader::new(&fs, &machine)),
                 now: &|| clock.now(),
             };
-            cgroups::read(&fs, &request)
+            // Only one call is in flight.
+            cgroups::read(&fs, &request, &mut known.lock())
         });
         read.await.map_err(|error| error.to_string())
     })

@@ -391,6 +391,44 @@ async fn disks_and_networks_are_read_when_they_are_requested() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_the_numbers_of_a_pod_are_is_looked_for_once_and_again_when_they_are_gone() {
+    let node = TestNode::new(Answers::WithContainers, UsageSource::Cgroups);
+    let pod = node.pod_directory();
+    let full = || async {
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let sample = node.collector.sample(StatsDetail::Cadvisor, Duration::ZERO);
+        sample.await
+    };
+    let numbers = |sample: &StatsSample| {
+        let network = sample.pods[0].network.as_ref();
+        let cpu = sample.pods[0].containers[0].usage.cpu;
+        let received = network.and_then(|network| network.interfaces[0].rx_bytes);
+        (cpu.map(|cpu| cpu.usage_ns), received)
+    };
+    node.put_cgroup(&pod, 20);
+    node.put_cgroup(&format!("{pod}/c1"), 10);
+    node.put_network("net:[2]");
+    assert_eq!(numbers(&*full().await), (Some(10_000), Some(6)));
+
+    // A process that is in no file any more: it was not looked for.
+    node.put(&format!("{pod}/sandbox/cgroup.procs"), "");
+    node.put_cgroup(&format!("{pod}/c1"), 11);
+    node.put("proc/7/net/dev", "\n\neth0: 7\n");
+    assert_eq!(numbers(&*full().await), (Some(11_000), Some(7)));
+
+    // The sandbox and the container are others, in other cgroups.
+    let proc = node.root.path().join("proc");
+    fs::rename(proc.join("7"), proc.join("8")).unwrap();
+    fs::remove_file(proc.join("8/net/dev")).unwrap();
+    fs::remove_dir_all(node.root.path().join(&pod).join("c1")).unwrap();
+    node.put_cgroup(&format!("{pod}/cri-containerd-c1.scope"), 12);
+    node.put(&format!("{pod}/sandbox/cgroup.procs"), "9\n");
+    node.put("proc/9/net/dev", "\n\neth0: 8\n");
+    fs::rename(proc.join("8/ns"), proc.join("9/ns")).unwrap();
+    assert_eq!(numbers(&*full().await), (Some(12_000), Some(8)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn volumes_are_added_up_when_they_are_requested() {
     let node = TestNode::new(Answers::WithContainers, UsageSource::Cgroups);
     node.put_cgroup(&node.pod_directory(), 20);
