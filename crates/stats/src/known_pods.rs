@@ -13,7 +13,7 @@ use crate::{
     target::PodTarget,
 };
 
-/// The pods of the last request, by their UIDs.
+/// The pods of the last request, by their UIDs. Those that are gone, and their descriptors, go with the next request.
 pub(crate) type KnownPods = HashMap<Arc<str>, KnownPod>;
 
 /// Where the numbers of a pod were found.
@@ -41,7 +41,7 @@ impl CgroupRequest<'_> {
         kept.or_else(|| self.find_pod(fs, reader, pod, readings))
     }
 
-    /// `None` if something is not there any more, or was not there.
+    /// `None` if something was not known, or is not there any more.
     fn read_known(
         &self,
         reader: &mut StatsReader<'_>,
@@ -49,15 +49,22 @@ impl CgroupRequest<'_> {
         known: &KnownPod,
         readings: &mut CgroupReadings,
     ) -> Option<()> {
+        // Nothing is read in vain where not all is known.
+        let process = match self.networks.as_ref().filter(|_| pod.has_network) {
+            Some(networks) => Some((networks, known.process.as_ref()?)),
+            None => None,
+        };
+        let containers = pod.containers.iter();
+        let containers: Vec<_> = containers
+            .map(|container| Some((&container.id, known.containers.get(&container.id)?)))
+            .collect::<Option<_>>()?;
         let of_pod = self.read_one(reader, &known.path, StatsScope::UsageAndPids)?;
-        for container in &pod.containers {
-            let path = known.containers.get(&container.id)?;
+        for (id, path) in containers {
             let reading = self.read_one(reader, path, StatsScope::Usage)?;
-            let id = Arc::clone(&container.id);
-            readings.containers.insert(id, reading);
+            readings.containers.insert(Arc::clone(id), reading);
         }
-        if let Some(networks) = self.networks.as_ref().filter(|_| pod.has_network) {
-            let network = networks.read(known.process.as_ref()?, (self.now)())?;
+        if let Some((networks, process)) = process {
+            let network = networks.read(process, (self.now)())?;
             readings.networks.insert(Arc::clone(&pod.uid), network);
         }
         readings.pods.insert(Arc::clone(&pod.uid), of_pod);
