@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use rubelet_testbed::agent::AgentBuilder;
 use rubelet_testbed::manifest::{WAIT, pod, shell, waiting, with};
 use rubelet_testbed::runtime::Kind;
-use rubelet_testbed::scratch::lock::ShortageLock;
+use rubelet_testbed::scratch::lock;
 use rubelet_testbed::{Agent, Embedded, Node, TestRuntime, images, proc, wait};
 use serde_json::json;
 
@@ -125,7 +125,7 @@ fn a_thousand_pods_run_under_the_usual_limit_of_1024() -> Result<()> {
     if !rubelet_needs::applies(inside, "it is about the embedded runtime") {
         return Ok(());
     }
-    let _lock = ShortageLock::take()?;
+    let _lock = lock::shortage()?;
     let embedded = Embedded::start()?.with_run_dir_in_memory()?;
     let builder = Agent::builder(&embedded).started_with_open_files(LIMIT)?;
     let mut builder = builder.config("maxPods", PODS + 10);

@@ -27,22 +27,13 @@ impl HostLock {
     }
 }
 
-/// Held by a test that takes so many process IDs or so much memory that another one would be the first to run out; released on
-/// drop.
-#[derive(Debug)]
-pub struct ShortageLock {
-    _held: File,
-}
-
-impl ShortageLock {
-    /// Waits for the lock and acquires it.
-    ///
-    /// # Errors
-    /// When its directory can't be opened or locked.
-    pub fn take() -> Result<Self> {
-        let held = lock(SHORTAGES)?;
-        Ok(Self { _held: held })
-    }
+/// Waits until no other test takes so many process IDs or so much memory that this one would be the first to run out. Others wait
+/// until the file is dropped.
+///
+/// # Errors
+/// When the directory of the lock can't be opened or locked.
+pub fn shortage() -> Result<File> {
+    lock(SHORTAGES)
 }
 
 fn lock(directory: &str) -> Result<File> {

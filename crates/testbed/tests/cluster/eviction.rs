@@ -1,9 +1,11 @@
 //! A node on which a resource runs out: the pod that takes it is evicted, and only that one.
 
+use std::fs::File;
+
 use rubelet_testbed::disk::SmallDisk;
 use rubelet_testbed::memory::available_bytes;
 use rubelet_testbed::pressure::{DISK_INODES, DISK_KIB, MEMORY_NEEDED, Pressure};
-use rubelet_testbed::scratch::lock::ShortageLock;
+use rubelet_testbed::scratch::lock;
 use serde_json::{Value, json};
 
 use crate::joined::{Joined, WAITS, bound, condition, wait_stdout, with_volume};
@@ -16,13 +18,13 @@ struct Short {
     /// Unmounted at the end.
     _disk: SmallDisk,
     /// The whole machine runs out of it.
-    _lock: Option<ShortageLock>,
+    _lock: Option<File>,
 }
 
 impl Short {
     fn start(pressure: Pressure) -> Self {
         let of_machine = matches!(pressure, Pressure::Memory | Pressure::Processes);
-        let lock = of_machine.then(|| ShortageLock::take().unwrap());
+        let lock = of_machine.then(|| lock::shortage().unwrap());
         let threshold = pressure.threshold().unwrap();
         let mut disk = None;
         let joined = Joined::start_prepared(
