@@ -30,6 +30,17 @@ struct PodReadings {
     known: KnownPods,
 }
 
+impl PodReadings {
+    /// Adds those of other pods.
+    fn extend(&mut self, other: Self) {
+        self.known.extend(other.known);
+        let (readings, other) = (&mut self.readings, other.readings);
+        readings.pods.extend(other.pods);
+        readings.containers.extend(other.containers);
+        readings.networks.extend(other.networks);
+    }
+}
+
 /// Reads cgroups; those that are gone, or belong to another machine, are omitted. `known` is where the last request found
 /// pods. Blocks.
 pub(crate) fn read(
@@ -43,28 +54,19 @@ pub(crate) fn read(
     let each = request.targets.len().div_ceil(cores.min(MOST_THREADS));
     let mut chunks = request.targets.chunks(each.max(FEW_PODS));
     let first = chunks.next().unwrap_or_default();
-    let mut readings = thread::scope(|scope| {
+    let all = thread::scope(|scope| {
         let others: Vec<_> = chunks
             .map(|pods| scope.spawn(|| read_pods(request, fs, pods, before)))
             .collect();
-        let PodReadings {
-            readings: mut all,
-            known: now_known,
-        } = read_pods(request, fs, first, before);
-        *known = now_known;
+        let mut all = read_pods(request, fs, first, before);
         for other in others {
             // A panic there is one here.
-            let PodReadings {
-                readings: other,
-                known: also_known,
-            } = other.join().unwrap_or_else(|cause| resume_unwind(cause));
-            known.extend(also_known);
-            all.pods.extend(other.pods);
-            all.containers.extend(other.containers);
-            all.networks.extend(other.networks);
+            all.extend(other.join().unwrap_or_else(|cause| resume_unwind(cause)));
         }
         all
     });
+    *known = all.known;
+    let mut readings = all.readings;
     let reader = &mut fs.stats_reader();
     let system = request.system.iter();
     readings.system = system

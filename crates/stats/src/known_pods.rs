@@ -1,4 +1,4 @@
-//! Where the numbers of a pod are. Looking for that takes as long as reading them, so it is kept for the next request.
+//! Where the numbers of a pod are. Looking for that would be a fifth of each request, so it is kept for the next one.
 
 use std::{collections::HashMap, os::fd::OwnedFd, sync::Arc};
 

@@ -1,5 +1,6 @@
 //! Dependencies that xtask and the tests share have the same features in both builds, so that they
-//! are compiled once, and with them all that depends on them: `cargo xtask test` first compiles xtask, then the workspace with all tests.
+//! are compiled once, and with them all that depends on them: `cargo xtask test` first compiles
+//! xtask, then the workspace with all tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
