@@ -2,6 +2,7 @@
 
 mod builder;
 mod notify;
+mod ports;
 pub(crate) mod process;
 mod waiting;
 
@@ -15,8 +16,8 @@ use serde_json::Value;
 
 pub use builder::AgentBuilder;
 pub(crate) use builder::endpoint_flags;
-pub use builder::free_port;
 pub use notify::Notification;
+pub use ports::free_port;
 
 use crate::command::output_of;
 use crate::http::{self, Response};

@@ -1,16 +1,16 @@
 //! Configures an agent: its directories, configuration file, flags and environment.
 
 use std::ffi::OsString;
-use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
 use super::notify::Receiver;
+use super::ports::free_port;
 use super::process::Process;
 use super::{Agent, AgentRuntime, binary};
 use crate::cleanup::cgroups;
@@ -264,22 +264,4 @@ fn free_dir(scratch: &Scratch) -> Result<PathBuf> {
         }
     }
     unreachable!("some number is free")
-}
-
-/// Ports below those that the kernel gives to connections by itself: nothing takes one of them by
-/// chance between its choice and the start of the program that listens on it.
-const PORTS: std::ops::Range<u32> = 20_000..30_000;
-
-/// An unused port of this address, each time another one. Processes begin at different ports.
-pub fn free_port(ip: IpAddr) -> Result<u16> {
-    static TAKEN: AtomicU32 = AtomicU32::new(0);
-    let first = std::process::id().wrapping_mul(61);
-    for _ in PORTS {
-        let number = first.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
-        let port = u16::try_from(PORTS.start + number % (PORTS.end - PORTS.start))?;
-        if TcpListener::bind((ip, port)).is_ok() {
-            return Ok(port);
-        }
-    }
-    bail!("no port is free on {ip}")
 }
