@@ -24,6 +24,7 @@ use anyhow::{Result, bail};
 
 use crate::workspace;
 use files::File;
+use import_cycles::SourceFile;
 
 /// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,14 +57,14 @@ impl fmt::Display for Finding {
 /// Checks everything below `root`; returns an error if a rule is violated.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let files = files::all(root)?;
-    let mut findings = layers::check(&workspace::metadata(root)?);
+    let (mut findings, sources) = check_each(&files);
+    findings.extend(layers::check(&workspace::metadata(root)?));
     findings.extend(features::check(root)?);
-    findings.extend(check_each(&files));
     findings.extend(documents::check(&files));
     findings.extend(figures::check(&files));
     findings.extend(excerpts::check(&files));
     findings.extend(sizes::check(&files));
-    findings.extend(import_cycles::check(&files));
+    findings.extend(import_cycles::check(sources));
     findings.sort();
     for finding in &findings {
         println!("{finding}");
@@ -75,37 +76,45 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     bail!("{} findings in {} files", findings.len(), files.len())
 }
 
-/// Checks what is a matter of one file, on all processors.
-fn check_each(files: &[File]) -> Vec<Finding> {
+/// Checks what is a matter of one file, on all processors. Returns the source files in the order of their paths, too: to
+/// parse them takes most of the time.
+fn check_each(files: &[File]) -> (Vec<Finding>, Vec<SourceFile<'_>>) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = files.len().div_ceil(cores).max(1);
-    let check = |share: &[File]| share.iter().flat_map(check_one).collect::<Vec<_>>();
     std::thread::scope(|scope| {
-        let threads = files
-            .chunks(share)
-            .map(|share| scope.spawn(move || check(share)));
+        let threads = (0..cores).map(|first| {
+            scope.spawn(move || {
+                let (mut findings, mut sources) = (Vec::new(), Vec::new());
+                for file in files.iter().skip(first).step_by(cores) {
+                    sources.extend(check_one(file, &mut findings));
+                }
+                (findings, sources)
+            })
+        });
         // All of them run before the first is waited for.
         let threads: Vec<_> = threads.collect();
-        let findings = threads.into_iter().map(|thread| thread.join());
-        findings
-            .flat_map(|found| found.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
+        let (mut findings, mut sources) = (Vec::new(), Vec::new());
+        for thread in threads {
+            let found = thread.join();
+            let found = found.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            findings.extend(found.0);
+            sources.extend(found.1);
+        }
+        sources.sort_by_key(|source| source.path);
+        (findings, sources)
     })
 }
 
-fn check_one(file: &File) -> Vec<Finding> {
+fn check_one<'a>(file: &'a File, findings: &mut Vec<Finding>) -> Option<SourceFile<'a>> {
     let File { path, text } = file;
-    let mut findings = Vec::new();
     findings.extend(files::check_name(path));
-    // The compiler reports invalid Rust better.
-    let is_ours = path.ends_with(".rs") && !files::is_generated(path);
-    if is_ours && let Ok(syntax) = syn::parse_file(text) {
-        findings.extend(functions::check(path, &syntax));
-        findings.extend(type_names::check(path, &syntax));
-    }
     findings.extend(lines::check(path, text));
-    findings.extend(purity::check(path, text));
     findings.extend(manifests::check(path, text));
     findings.extend(words::check(path, text));
-    findings
+    // The compiler reports invalid Rust better.
+    let is_ours = path.ends_with(".rs") && !files::is_generated(path);
+    let syntax = is_ours.then(|| syn::parse_file(text).ok())??;
+    findings.extend(functions::check(path, &syntax));
+    findings.extend(type_names::check(path, &syntax));
+    findings.extend(purity::check(path, &syntax));
+    SourceFile::new(path, &syntax)
 }

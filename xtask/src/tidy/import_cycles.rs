@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::Finding;
-use super::files::{File, is_generated};
+use super::files::is_generated;
 use super::used_paths::{UsedPath, UsedPaths};
 
 const MOVE_IT: &str = "move what both need to one of them, or to a file that all of them use";
@@ -25,20 +25,11 @@ const MOST_IMPORTS: usize = 16;
 /// The names of a module, from the root of its crate.
 type ModulePath = Vec<String>;
 
-/// The files of each crate that import each other.
-pub(super) fn check(files: &[File]) -> Vec<Finding> {
+/// The files of each crate that import each other. The files are in the order of their paths.
+pub(super) fn check(files: Vec<SourceFile<'_>>) -> Vec<Finding> {
     let mut crates: BTreeMap<&str, CrateFiles<'_>> = BTreeMap::new();
     for file in files {
-        if let Some((root, module)) = module_of(&file.path)
-            // The compiler reports invalid Rust better.
-            && let Ok(syntax) = syn::parse_file(&file.text)
-        {
-            let uses = UsedPaths::of(&syntax);
-            crates
-                .entry(root)
-                .or_default()
-                .add(&file.path, module, uses);
-        }
+        crates.entry(file.root).or_default().add(file);
     }
     crates.values().flat_map(CrateFiles::cycles).collect()
 }
@@ -57,11 +48,26 @@ fn module_of(path: &str) -> Option<(&str, ModulePath)> {
     })
 }
 
-/// A source file.
-struct SourceFile<'a> {
-    path: &'a str,
+/// A source file of a crate, and what it imports.
+pub(super) struct SourceFile<'a> {
+    pub(super) path: &'a str,
+    /// The directory of the crate.
+    root: &'a str,
     module: ModulePath,
     uses: UsedPaths,
+}
+
+impl<'a> SourceFile<'a> {
+    /// `None` for a file whose imports are not checked.
+    pub(super) fn new(path: &'a str, syntax: &syn::File) -> Option<Self> {
+        let (root, module) = module_of(path)?;
+        Some(Self {
+            path,
+            root,
+            module,
+            uses: UsedPaths::of(syntax),
+        })
+    }
 }
 
 /// The files that a file imports by their indices, each with the line of the first import.
@@ -76,17 +82,17 @@ struct CrateFiles<'a> {
 }
 
 impl<'a> CrateFiles<'a> {
-    fn add(&mut self, path: &'a str, module: ModulePath, uses: UsedPaths) {
+    fn add(&mut self, file: SourceFile<'a>) {
         // Tests share fixtures in both directions.
-        if module.iter().any(|name| name == "tests") {
+        if file.module.iter().any(|name| name == "tests") {
             return;
         }
         // A program beside a library uses it like any other crate.
-        if self.by_module.contains_key(&module) {
+        if self.by_module.contains_key(&file.module) {
             return;
         }
-        self.by_module.insert(module.clone(), self.files.len());
-        self.files.push(SourceFile { path, module, uses });
+        self.by_module.insert(file.module.clone(), self.files.len());
+        self.files.push(file);
     }
 
     /// Circles of files; each file is in one of them at most.
@@ -209,6 +215,15 @@ fn shortest_cycle(imports: &[Imports], start: usize) -> Option<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tidy::files::File;
+
+    fn check_files(files: &[File]) -> Vec<Finding> {
+        let parsed = files.iter().filter_map(|file| {
+            let syntax = syn::parse_file(&file.text).unwrap();
+            SourceFile::new(&file.path, &syntax)
+        });
+        check(parsed.collect())
+    }
 
     /// What is found in a crate with these files and texts.
     fn rules(files: &[(&str, &str)]) -> Vec<String> {
@@ -219,7 +234,10 @@ mod tests {
                 text: (*text).to_owned(),
             })
             .collect();
-        check(&files).into_iter().map(|found| found.rule).collect()
+        check_files(&files)
+            .into_iter()
+            .map(|found| found.rule)
+            .collect()
     }
 
     const BOTH: [&str; 1] =
@@ -299,7 +317,7 @@ mod tests {
                 file(from, format!("use {}::A;", path(to))),
                 file(to, format!("use {}::B;", path(from))),
             ];
-            assert!(check(&files).is_empty(), "{from}");
+            assert!(check_files(&files).is_empty(), "{from}");
         }
     }
 
@@ -327,6 +345,6 @@ mod tests {
             others("crates/x/src/a.rs", "use crate::b::B;"),
             others("crates/y/src/b.rs", "use crate::a::A;"),
         ];
-        assert!(check(&apart).is_empty());
+        assert!(check_files(&apart).is_empty());
     }
 }

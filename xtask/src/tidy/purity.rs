@@ -37,7 +37,7 @@ const TAKE_IT: &str = "take the value as an argument; the effect belongs to an E
 const NAME_IT: &str = "import by name what is used";
 
 /// The side effects that a source file of a pure crate uses outside its tests.
-pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
+pub(super) fn check(path: &str, syntax: &syn::File) -> Vec<Finding> {
     if !is_pure_source(path) {
         return Vec::new();
     }
@@ -47,15 +47,7 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
         rule,
         remedy,
     };
-    let file = match syn::parse_file(text) {
-        Ok(file) => file,
-        // The compiler reports invalid Rust better.
-        Err(error) => {
-            let line = error.span().start().line;
-            return vec![finding(line, format!("is not Rust: {error}"), TAKE_IT)];
-        }
-    };
-    let paths = UsedPaths::of(&file);
+    let paths = UsedPaths::of(syntax);
     let found = paths.found.iter();
     found
         .filter_map(|used| {
@@ -90,6 +82,10 @@ fn contains(path: &[String], effect: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn check_text(path: &str, text: &str) -> Vec<Finding> {
+        check(path, &syn::parse_file(text).unwrap())
+    }
+
     #[test]
     fn effects_are_found_in_the_code_of_pure_crates_only() {
         let effect = "//! x\nuse std::fs;\n";
@@ -113,7 +109,7 @@ mod tests {
             (lib, "//! x\n#[cfg(test)]\nmod tests { use std::fs; }", 0),
             (lib, "fn f() { tonic::codegen::tokio_stream(); }", 0),
         ] {
-            assert_eq!(check(path, text).len(), expected, "{path}: {text}");
+            assert_eq!(check_text(path, text).len(), expected, "{path}: {text}");
         }
     }
 
@@ -137,7 +133,7 @@ mod tests {
             ("extern crate rustix;", 1),
             ("struct S(std::sync::Mutex<std::net::UdpSocket>);", 1),
         ] {
-            let found = check("crates/api/src/lib.rs", text);
+            let found = check_text("crates/api/src/lib.rs", text);
             let lines: Vec<_> = found.iter().map(|one| one.line).collect();
             assert_eq!(lines, [line], "{text}");
         }
