@@ -227,6 +227,7 @@ impl StatsReader<'_> {
         path: &CgroupPath,
         scope: StatsScope,
     ) -> Result<CgroupStats, StatsError> {
+        self.enter(path);
         match self.fs.layout {
             CgroupLayout::V2 => v2::stats(self, path, scope),
             CgroupLayout::V1 | CgroupLayout::Hybrid => v1::stats(self, path, scope),

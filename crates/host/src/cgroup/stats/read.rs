@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rubelet_cgroup_plan::CgroupPath;
 use rustix::{
     buffer::spare_capacity,
     fs::{Mode, OFlags, open, openat},
@@ -19,12 +20,16 @@ const USUAL: usize = 4096;
 
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Reads the numbers of cgroups, one after the other. It keeps the mounts open meanwhile: from there the kernel finds
-/// a file in half the time, as it looks at each directory on the way.
+/// Reads the numbers of cgroups, one after the other. It keeps the last pod's directories open, and uses them for the
+/// cgroups below it: the kernel takes longer for a file with each directory on the way to it.
 pub struct StatsReader<'a> {
     pub(super) fs: &'a CgroupFs,
     /// Those that were needed, in the order of the hierarchies.
     mounts: Vec<Option<OwnedFd>>,
+    /// The last cgroup that was not below this one.
+    base: Option<CgroupPath>,
+    /// Its directories that were needed, in the same order.
+    base_dirs: Vec<Option<OwnedFd>>,
     text: Vec<u8>,
 }
 
@@ -33,7 +38,18 @@ impl<'a> StatsReader<'a> {
         Self {
             fs,
             mounts: fs.hierarchies.iter().map(|_| None).collect(),
+            base: None,
+            base_dirs: fs.hierarchies.iter().map(|_| None).collect(),
             text: Vec::with_capacity(USUAL),
+        }
+    }
+
+    /// Prepares to read the cgroup `path`.
+    pub(super) fn enter(&mut self, path: &CgroupPath) {
+        let base = self.base.as_ref();
+        if base.is_none_or(|base| below(base, path.relative()).is_none()) {
+            self.base_dirs.fill_with(|| None);
+            self.base = Some(path.clone());
         }
     }
 
@@ -50,21 +66,46 @@ impl<'a> StatsReader<'a> {
             // One that can't be opened is reported with its first file.
             *mount = open(root, DIRECTORY, Mode::empty()).ok();
         }
+        let mount = mount.as_ref();
+        let (dir, below) = match &self.base {
+            None => (mount, relative),
+            Some(base) => {
+                let dir = &mut self.base_dirs[index];
+                if dir.is_none() {
+                    let path = base.relative();
+                    *dir =
+                        mount.and_then(|mount| openat(mount, path, DIRECTORY, Mode::empty()).ok());
+                }
+                (dir.as_ref(), below(base, relative)?)
+            }
+        };
         Some(StatsDir {
             root,
-            mount: mount.as_ref(),
             relative,
+            base: dir,
+            below,
             opened: None,
             text: &mut self.text,
         })
     }
 }
 
+/// The path of a cgroup from one above it; empty for itself.
+fn below<'p>(base: &CgroupPath, relative: &'p str) -> Option<&'p str> {
+    let rest = relative.strip_prefix(base.relative())?;
+    match rest.is_empty() {
+        true => Some(rest),
+        false => rest.strip_prefix('/'),
+    }
+}
+
 /// A directory of a cgroup and the buffer that its files are read into.
 pub(super) struct StatsDir<'r> {
     root: &'r Path,
-    mount: Option<&'r OwnedFd>,
     relative: &'r str,
+    /// An open directory, and the way from there.
+    base: Option<&'r OwnedFd>,
+    below: &'r str,
     /// The directory, if several files are read: then the kernel looks for it once.
     opened: Option<OwnedFd>,
     text: &'r mut Vec<u8>,
@@ -73,9 +114,11 @@ pub(super) struct StatsDir<'r> {
 impl StatsDir<'_> {
     /// Opens the directory, for several files.
     pub(super) fn open(mut self) -> Self {
-        let mount = self.mount;
-        self.opened =
-            mount.and_then(|dir| openat(dir, self.relative, DIRECTORY, Mode::empty()).ok());
+        if !self.below.is_empty() {
+            let base = self.base;
+            self.opened =
+                base.and_then(|dir| openat(dir, self.below, DIRECTORY, Mode::empty()).ok());
+        }
         self
     }
 
@@ -97,9 +140,10 @@ impl StatsDir<'_> {
 
     fn read(&mut self, name: &str) -> io::Result<()> {
         let (flags, mode) = (OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-        let file = match (&self.opened, self.mount) {
+        let file = match (&self.opened, self.base) {
             (Some(dir), _) => openat(dir, name, flags, mode)?,
-            (None, Some(mount)) => openat(mount, Path::new(self.relative).join(name), flags, mode)?,
+            (None, Some(base)) if self.below.is_empty() => openat(base, name, flags, mode)?,
+            (None, Some(base)) => openat(base, Path::new(self.below).join(name), flags, mode)?,
             (None, None) => open(self.path().join(name), flags, mode)?,
         };
         self.text.clear();

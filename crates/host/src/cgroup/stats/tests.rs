@@ -295,3 +295,42 @@ fn only_the_root_of_version_1_has_numbers_of_the_whole_machine() {
     assert_eq!((found.working_set, found.limit), (600, None));
     assert_eq!(v2(root.path()).root_memory(), None);
 }
+
+#[test]
+fn a_cgroup_is_found_whatever_was_read_before() {
+    let (root_1, root_2) = (temp(), temp());
+    let numbers = [("a", 1), ("a/c", 2), ("ab", 3), ("a/cd", 4), ("b/c", 5)];
+    for (name, number) in numbers {
+        let usage = format!("{name}/cpuacct.usage");
+        let (stat, controllers) = (
+            format!("{name}/cpu.stat"),
+            format!("{name}/cgroup.controllers"),
+        );
+        let periods = format!("nr_periods {number}\n");
+        let both = format!("usage_usec {number}\n{periods}");
+        put(
+            &root_1.path().join("cpu"),
+            &[(&usage, &format!("{number}000")), (&stat, &periods)],
+        );
+        put(root_2.path(), &[(&controllers, "cpu"), (&stat, &both)]);
+    }
+    for fs in [
+        v1(root_1.path(), &[("cpu", "cpu,cpuacct")]),
+        v2(root_2.path()),
+    ] {
+        let mut reader = fs.stats_reader();
+        for (name, number) in numbers {
+            let path = path(&format!("/{name}"));
+            let cpu = reader
+                .read(&path, StatsScope::Counters)
+                .unwrap()
+                .cpu
+                .unwrap();
+            assert_eq!(
+                (cpu.usage_ns, cpu.periods),
+                (number * 1000, number),
+                "{path}"
+            );
+        }
+    }
+}

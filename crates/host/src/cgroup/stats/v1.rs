@@ -19,14 +19,20 @@ pub(super) fn stats(
     let all = scope >= StatsScope::Counters;
     let path = path.relative();
     let mut stats = CgroupStats::default();
+    let quota_is_there = reader.fs.hierarchy("cpu") == reader.fs.hierarchy("cpuacct");
     if let Some(mut accounting) = reader.dir("cpuacct", path) {
+        if all {
+            accounting = accounting.open();
+        }
         let mut cpu = CpuStats {
             usage_ns: accounting.number("cpuacct.usage")?.unwrap_or_default(),
             ..CpuStats::default()
         };
         if all {
             parts(&mut accounting, &mut cpu)?;
-            if let Some(mut quota) = reader.dir("cpu", path) {
+            if quota_is_there {
+                throttling(&mut accounting, &mut cpu)?;
+            } else if let Some(mut quota) = reader.dir("cpu", path) {
                 throttling(&mut quota, &mut cpu)?;
             }
         }
@@ -37,15 +43,16 @@ pub(super) fn stats(
         (stats.memory, stats.swap) = (Some(memory), swap);
     }
     if scope != StatsScope::Usage
-        && let Some(mut dir) = reader.dir("pids", path)
+        && let Some(dir) = reader.dir("pids", path)
     {
+        let mut dir = if all { dir.open() } else { dir };
         stats.pids = dir.pids(scope)?;
     }
     if !all {
         return Ok(stats);
     }
-    if let Some(mut dir) = reader.dir("blkio", path) {
-        stats.io = io(&mut dir)?;
+    if let Some(dir) = reader.dir("blkio", path) {
+        stats.io = io(&mut dir.open())?;
     }
     if scope == StatsScope::All
         && let Some(dir) = reader.dir("hugetlb", path)
