@@ -63,9 +63,9 @@ pub struct StatsSettings {
 pub enum StatsDetail {
     /// CPU, memory, swap and processes.
     Usage,
-    /// Also disks, networks, and all other numbers of cgroups.
+    /// Also writable layers, networks, and all other numbers of cgroups.
     Cadvisor,
-    /// Usage, disks, networks, and the space that volumes use.
+    /// Usage, disks, networks, and the space that logs and volumes use.
     Summary,
 }
 

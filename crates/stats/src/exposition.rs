@@ -78,12 +78,31 @@ impl MetricValues<'_> {
             write_labels(labels, first.0.is_empty(), self.text);
             self.text.push('}');
         }
-        let _ = write!(self.text, " {value}");
+        self.text.push(' ');
+        write_number(value, self.text);
         if let Some(at) = at {
-            let _ = write!(self.text, " {}", at.as_millisecond());
+            self.text.push(' ');
+            write_whole(at.as_millisecond(), self.text);
         }
         self.text.push('\n');
     }
+}
+
+/// Writes a value. Most of them are whole, and those are soon written.
+fn write_number(value: f64, text: &mut String) {
+    /// Greater ones may not be exact.
+    const EXACT: u64 = 1 << 53;
+    let whole = value as i64;
+    if whole as f64 == value && whole.unsigned_abs() < EXACT {
+        write_whole(whole, text);
+    } else {
+        // Writing to a String never fails.
+        let _ = write!(text, "{value}");
+    }
+}
+
+fn write_whole(number: i64, text: &mut String) {
+    text.push_str(itoa::Buffer::new().format(number));
 }
 
 /// The labels of many values, written once.
@@ -138,6 +157,8 @@ mod tests {
             let at = Timestamp::from_millisecond(7).ok();
             values.add(&[("a", ""), ("b", "y")], 12_345_678_901.0, at);
             values.add(&[], 1e-9, None);
+            values.add(&[], -3.0, None);
+            values.add(&[], 1e16, None);
             let shared = SharedLabels::new(&[("a", "\"")]);
             values.add_to(&shared, &[], 1.0, None);
             values.add_to(&shared, &[("b", "y")], 2.0, None);
@@ -149,6 +170,8 @@ mod tests {
             r#"m{a="x\"} 1\nforged 2\\"} 0.5"#,
             r#"m{a="",b="y"} 12345678901 7"#,
             "m 0.000000001",
+            "m -3",
+            "m 10000000000000000",
             r#"m{a="\""} 1"#,
             r#"m{a="\"",b="y"} 2"#,
             "",

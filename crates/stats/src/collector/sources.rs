@@ -68,6 +68,7 @@ impl StatsSources {
         detail: StatsDetail,
     ) -> SourceReadings {
         let full = detail != StatsDetail::Usage;
+        let is_summary = detail == StatsDetail::Summary;
         let of_runtime = settings.source == UsageSource::Runtime;
         let (node, cgroups, root, logs, volumes, runtime_disks, layers, mut runtime) = tokio::join!(
             self.node.ask(PATIENCE, || read_node(settings)),
@@ -77,9 +78,9 @@ impl StatsSources {
                 detail,
                 &self.known
             )),
-            when(full, self.root.ask(PATIENCE, || read_root(settings))),
+            when(is_summary, self.root.ask(PATIENCE, || read_root(settings))),
             when(
-                full,
+                is_summary,
                 self.logs.ask(PATIENCE, || read_logs(settings, targets))
             ),
             read_volumes(&mut self.volumes, settings, targets, detail),

@@ -365,7 +365,7 @@ async fn disks_and_networks_are_read_when_they_are_requested() {
     assert_eq!((usage.node.fs, &usage.node.image_fs), (None, &None));
     let full = || {
         node.collector
-            .sample(StatsDetail::Cadvisor, Duration::from_secs(5))
+            .sample(StatsDetail::Summary, Duration::from_secs(5))
     };
     let sample = full().await;
     assert_eq!(sample.problems, Vec::<String>::new());
@@ -388,6 +388,13 @@ async fn disks_and_networks_are_read_when_they_are_requested() {
         .sample(StatsDetail::Usage, Duration::from_secs(5));
     assert!(Arc::ptr_eq(&again.await, &sample));
     assert!(Arc::ptr_eq(&full().await, &sample));
+    // Metrics show layers and networks only.
+    let metrics = node.collector.sample(StatsDetail::Cadvisor, Duration::ZERO);
+    let metrics = metrics.await;
+    let container = &metrics.pods[0].containers[0];
+    assert_eq!((container.logs, metrics.node.fs), (None, None));
+    assert_eq!(container.rootfs.unwrap().used, Some(9));
+    assert!(metrics.pods[0].network.is_some());
 }
 
 #[tokio::test(start_paused = true)]
