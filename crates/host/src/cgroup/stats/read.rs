@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    os::fd::OwnedFd,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
 };
 
@@ -24,11 +24,9 @@ const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CL
 /// cgroups below it: the kernel takes longer for a file with each directory on the way to it.
 pub struct StatsReader<'a> {
     pub(super) fs: &'a CgroupFs,
-    /// Those that were needed, in the order of the hierarchies.
-    mounts: Vec<Option<OwnedFd>>,
     /// The last cgroup that was not below this one.
     base: Option<CgroupPath>,
-    /// Its directories that were needed, in the same order.
+    /// Its directories that were needed, in the order of the hierarchies.
     base_dirs: Vec<Option<OwnedFd>>,
     text: Vec<u8>,
 }
@@ -37,7 +35,6 @@ impl<'a> StatsReader<'a> {
     pub(super) fn new(fs: &'a CgroupFs) -> Self {
         Self {
             fs,
-            mounts: fs.hierarchies.iter().map(|_| None).collect(),
             base: None,
             base_dirs: fs.hierarchies.iter().map(|_| None).collect(),
             text: Vec::with_capacity(USUAL),
@@ -61,32 +58,27 @@ impl<'a> StatsReader<'a> {
     ) -> Option<StatsDir<'r>> {
         let index = self.fs.hierarchy(controller)?;
         let root = &*self.fs.hierarchies[index].mount;
-        let mount = &mut self.mounts[index];
-        if mount.is_none() {
-            // One that can't be opened is reported with its first file.
-            *mount = open(root, DIRECTORY, Mode::empty()).ok();
-        }
-        let mount = mount.as_ref();
-        let (dir, below) = match &self.base {
-            None => (mount, relative),
-            Some(base) => {
-                let dir = &mut self.base_dirs[index];
-                if dir.is_none() {
-                    let path = base.relative();
-                    *dir =
-                        mount.and_then(|mount| openat(mount, path, DIRECTORY, Mode::empty()).ok());
-                }
-                (dir.as_ref(), below(base, relative)?)
-            }
-        };
-        Some(StatsDir {
+        let mut dir = StatsDir {
             root,
             relative,
-            base: dir,
-            below,
-            opened: None,
+            from: None,
+            below: relative,
             text: &mut self.text,
-        })
+        };
+        if let Some(base) = &self.base
+            && let Some(rest) = below(base, relative)
+        {
+            let kept = &mut self.base_dirs[index];
+            if kept.is_none() {
+                // One that can't be opened is reported with its first file.
+                let base = root.join(base.relative());
+                *kept = open(base, DIRECTORY, Mode::empty()).ok();
+            }
+            if let Some(kept) = kept {
+                (dir.from, dir.below) = (Some(Directory::Kept(kept)), rest);
+            }
+        }
+        Some(dir)
     }
 }
 
@@ -103,21 +95,34 @@ fn below<'p>(base: &CgroupPath, relative: &'p str) -> Option<&'p str> {
 pub(super) struct StatsDir<'r> {
     root: &'r Path,
     relative: &'r str,
-    /// An open directory, and the way from there.
-    base: Option<&'r OwnedFd>,
+    /// An open directory, and the way from there; without one, the whole path is taken.
+    from: Option<Directory<'r>>,
     below: &'r str,
-    /// The directory, if several files are read: then the kernel looks for it once.
-    opened: Option<OwnedFd>,
     text: &'r mut Vec<u8>,
 }
 
+enum Directory<'r> {
+    Kept(&'r OwnedFd),
+    Own(OwnedFd),
+}
+
+impl AsFd for Directory<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Kept(dir) => dir.as_fd(),
+            Self::Own(dir) => dir.as_fd(),
+        }
+    }
+}
+
 impl StatsDir<'_> {
-    /// Opens the directory, for several files.
+    /// Opens the directory for several files: then the kernel looks for it once.
     pub(super) fn open(mut self) -> Self {
-        if !self.below.is_empty() {
-            let base = self.base;
-            self.opened =
-                base.and_then(|dir| openat(dir, self.below, DIRECTORY, Mode::empty()).ok());
+        if !self.below.is_empty()
+            && let Some(from) = &self.from
+            && let Ok(dir) = openat(from, self.below, DIRECTORY, Mode::empty())
+        {
+            (self.from, self.below) = (Some(Directory::Own(dir)), "");
         }
         self
     }
@@ -140,11 +145,9 @@ impl StatsDir<'_> {
 
     fn read(&mut self, name: &str) -> io::Result<()> {
         let (flags, mode) = (OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-        let file = match (&self.opened, self.base) {
-            (Some(dir), _) => openat(dir, name, flags, mode)?,
-            (None, Some(base)) if self.below.is_empty() => openat(base, name, flags, mode)?,
-            (None, Some(base)) => openat(base, Path::new(self.below).join(name), flags, mode)?,
-            (None, None) => open(self.path().join(name), flags, mode)?,
+        let file = match &self.from {
+            Some(dir) => openat(dir, Path::new(self.below).join(name), flags, mode)?,
+            None => open(self.path().join(name), flags, mode)?,
         };
         self.text.clear();
         loop {

@@ -20,10 +20,8 @@ pub(super) fn stats(
     let path = path.relative();
     let mut stats = CgroupStats::default();
     let quota_is_there = reader.fs.hierarchy("cpu") == reader.fs.hierarchy("cpuacct");
-    if let Some(mut accounting) = reader.dir("cpuacct", path) {
-        if all {
-            accounting = accounting.open();
-        }
+    if let Some(dir) = reader.dir("cpuacct", path) {
+        let mut accounting = if all { dir.open() } else { dir };
         let mut cpu = CpuStats {
             usage_ns: accounting.number("cpuacct.usage")?.unwrap_or_default(),
             ..CpuStats::default()
