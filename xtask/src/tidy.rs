@@ -1,5 +1,6 @@
 //! The rules of the code base that the compiler does not check.
 
+mod assertions;
 mod documents;
 mod edges;
 mod excerpts;
@@ -25,6 +26,7 @@ use anyhow::{Result, bail};
 use crate::workspace;
 use files::File;
 use import_cycles::SourceFile;
+use used_paths::UsedPaths;
 
 /// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,6 +66,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     findings.extend(figures::check(&files));
     findings.extend(excerpts::check(&files));
     findings.extend(sizes::check(&files));
+    findings.extend(assertions::check(&files));
     findings.extend(import_cycles::check(sources));
     findings.sort();
     for finding in &findings {
@@ -115,6 +118,8 @@ fn check_one<'a>(file: &'a File, findings: &mut Vec<Finding>) -> Option<SourceFi
     let syntax = is_ours.then(|| syn::parse_file(text).ok())??;
     findings.extend(functions::check(path, &syntax));
     findings.extend(type_names::check(path, &syntax));
-    findings.extend(purity::check(path, &syntax));
-    SourceFile::new(path, &syntax)
+    // What a test uses is its own matter.
+    let uses = path.contains("/src/").then(|| UsedPaths::of(&syntax))?;
+    findings.extend(purity::check(path, &uses));
+    SourceFile::new(path, uses)
 }

@@ -59,13 +59,13 @@ pub(super) struct SourceFile<'a> {
 
 impl<'a> SourceFile<'a> {
     /// `None` for a file whose imports are not checked.
-    pub(super) fn new(path: &'a str, syntax: &syn::File) -> Option<Self> {
+    pub(super) fn new(path: &'a str, uses: UsedPaths) -> Option<Self> {
         let (root, module) = module_of(path)?;
         Some(Self {
             path,
             root,
             module,
-            uses: UsedPaths::of(syntax),
+            uses,
         })
     }
 }
@@ -220,7 +220,7 @@ mod tests {
     fn check_files(files: &[File]) -> Vec<Finding> {
         let parsed = files.iter().filter_map(|file| {
             let syntax = syn::parse_file(&file.text).unwrap();
-            SourceFile::new(&file.path, &syntax)
+            SourceFile::new(&file.path, UsedPaths::of(&syntax))
         });
         check(parsed.collect())
     }

@@ -37,7 +37,7 @@ const TAKE_IT: &str = "take the value as an argument; the effect belongs to an E
 const NAME_IT: &str = "import by name what is used";
 
 /// The side effects that a source file of a pure crate uses outside its tests.
-pub(super) fn check(path: &str, syntax: &syn::File) -> Vec<Finding> {
+pub(super) fn check(path: &str, paths: &UsedPaths) -> Vec<Finding> {
     if !is_pure_source(path) {
         return Vec::new();
     }
@@ -47,7 +47,6 @@ pub(super) fn check(path: &str, syntax: &syn::File) -> Vec<Finding> {
         rule,
         remedy,
     };
-    let paths = UsedPaths::of(syntax);
     let found = paths.found.iter();
     found
         .filter_map(|used| {
@@ -83,7 +82,7 @@ mod tests {
     use super::*;
 
     fn check_text(path: &str, text: &str) -> Vec<Finding> {
-        check(path, &syn::parse_file(text).unwrap())
+        check(path, &UsedPaths::of(&syn::parse_file(text).unwrap()))
     }
 
     #[test]
