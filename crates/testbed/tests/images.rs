@@ -1,11 +1,12 @@
 //! Images: when they are pulled, and the status of a pod without its image.
 
 use std::fs;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use rubelet_testbed::agent::free_port;
 use rubelet_testbed::manifest::{pod, waiting, with};
 use rubelet_testbed::node::TIMEOUT;
 use rubelet_testbed::runtime::Kind;
@@ -90,8 +91,8 @@ fn an_invalid_image_name_is_reported() -> Result<()> {
 #[test]
 fn a_failing_registry_is_reported_with_back_off() -> Result<()> {
     let node = Node::shared()?;
-    // A port that was just free, and that nothing listens on.
-    let closed = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    // Nothing listens on it.
+    let closed = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port(Ipv4Addr::LOCALHOST.into())?));
     let image = format!("{closed}/rubelet/refused:1");
     node.apply(&of("refused", &image, "IfNotPresent"))?;
     let cause = wait_reason(&node, "refused", "ErrImagePull")?;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use futures_util::future::join_all;
 use rubelet_cri::{CriErrorKind, CriResult, ImageService, v1};
-use rubelet_testbed::{Registry, images};
+use rubelet_testbed::{Registry, agent::free_port, images};
 
 use crate::subject::{Sandbox, Subject, refused};
 
@@ -160,9 +160,7 @@ fn an_image_is_pulled_used_and_removed() -> Result<()> {
 #[test]
 fn a_failed_pull_has_its_reason() -> Result<()> {
     let subject = Subject::shared()?;
-    let port = std::net::TcpListener::bind("127.0.0.1:0")?
-        .local_addr()?
-        .port();
+    let port = free_port(std::net::Ipv4Addr::LOCALHOST.into())?;
     let error = refused(subject.ask(pull(&subject, &format!("127.0.0.1:{port}/nobody:1"))));
     assert!(error.message.contains(&port.to_string()), "{error}");
     let error = subject.invalid(subject.ask(pull(&subject, "Bad//Name")));

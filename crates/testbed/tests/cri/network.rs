@@ -1,10 +1,10 @@
 //! The pods' network.
 
-use std::net::TcpListener;
+use std::net::Ipv4Addr;
 
 use anyhow::Result;
 use rubelet_cri::v1;
-use rubelet_testbed::{cleanup::network::links_of, http, wait};
+use rubelet_testbed::{agent::free_port, cleanup::network::links_of, http, wait};
 
 use crate::subject::{Subject, TIMEOUT};
 
@@ -36,7 +36,7 @@ fn a_pod_is_reached_from_the_host_from_another_pod_and_by_itself() -> Result<()>
 #[test]
 fn a_host_port_reaches_the_pod_until_it_is_stopped() -> Result<()> {
     let subject = Subject::shared()?;
-    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let port = free_port(Ipv4Addr::LOCALHOST.into())?;
     let mut config = subject.sandbox_config("mapped")?;
     config.port_mappings = vec![v1::PortMapping {
         protocol: v1::Protocol::Tcp.into(),

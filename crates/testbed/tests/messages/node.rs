@@ -1,7 +1,8 @@
 //! Commands that the agent can't execute, and agents that conflict.
 
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener};
 
+use rubelet_testbed::agent::free_port;
 use rubelet_testbed::manifest::{pod, waiting, with};
 use rubelet_testbed::node::TIMEOUT;
 use rubelet_testbed::{Agent, Node, TestRuntime, images};
@@ -16,10 +17,8 @@ fn commands_to_an_agent_that_cannot_do_it() {
         return;
     }
     let node = Node::start().unwrap();
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = closed.local_addr().unwrap();
-    drop(closed);
-    let unreachable = format!("{port}/app:1");
+    let closed = free_port(Ipv4Addr::LOCALHOST.into()).unwrap();
+    let unreachable = format!("{}:{closed}/app:1", Ipv4Addr::LOCALHOST);
     for name in ["web-a", "web-b"] {
         let containers = json!([waiting("main"), waiting("sidecar")]);
         node.apply(&pod(name, &json!({ "containers": containers })))

@@ -1,7 +1,8 @@
 //! Pods that can't run, or fail.
 
-use std::net::TcpListener;
+use std::net::Ipv4Addr;
 
+use rubelet_testbed::agent::free_port;
 use rubelet_testbed::manifest::{pod, shell, waiting, with};
 use rubelet_testbed::node::TIMEOUT;
 use rubelet_testbed::registry::Access;
@@ -90,8 +91,8 @@ fn main(more: &Value) -> Value {
 }
 
 fn pods() -> Vec<(&'static str, Value, MessageSource)> {
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
-    let unreachable = format!("{}/app:1", closed.unwrap());
+    let closed = free_port(Ipv4Addr::LOCALHOST.into()).unwrap();
+    let unreachable = format!("{}:{closed}/app:1", Ipv4Addr::LOCALHOST);
     let mut found = images_and_commands(&unreachable);
     found.extend(host_and_limits());
     found

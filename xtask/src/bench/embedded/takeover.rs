@@ -1,9 +1,10 @@
 //! A host port that passes from one pod to the next.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use rubelet_testbed::agent::free_port;
 use rubelet_testbed::manifest::{pod, shell, with};
 use rubelet_testbed::{Node, clock, http, wait};
 use serde_json::{Value, json};
@@ -27,7 +28,7 @@ const WAITS: &str = "HostPortHeld";
 /// the port, and ends with a response of the new pod through the port.
 pub(in super::super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
     let environment = environment(request)?;
-    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let port = free_port(Ipv4Addr::LOCALHOST.into())?;
     let node = Node::start_on(environment, |builder| builder.program(&request.program))?;
     progress("pods that take over a port of the host");
     node.apply(&server(0, port))?;
