@@ -1,15 +1,19 @@
 //! Waits for conditions, never for a fixed time.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use anyhow::{Result, bail};
 
 use crate::clock;
 
-/// Poll interval of a condition without notifications.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Poll intervals of a condition without notifications. What has lasted long may last a little longer: a test
+/// that polls takes processor time from those beside it, and from what it waits for.
+const POLL_INTERVALS: RangeInclusive<Duration> =
+    Duration::from_millis(20)..=Duration::from_millis(250);
+/// The part of the time so far that passes until the next poll.
+const PART: u32 = 16;
 
-/// Polls `probe` until it returns a value.
+/// Polls `probe` until it returns a value, less often the longer it takes.
 ///
 /// # Errors
 /// `probe` fails, or has returned no value within `timeout`; the message names `what`.
@@ -18,10 +22,14 @@ pub fn until<T>(
     timeout: Duration,
     probe: impl FnMut() -> Result<Option<T>>,
 ) -> Result<T> {
-    until_every(POLL_INTERVAL, what, timeout, probe)
+    poll(pause_after, what, timeout, probe)
 }
 
-/// Like [`until`] with a given interval, for expensive probes.
+fn pause_after(elapsed: Duration) -> Duration {
+    (elapsed / PART).clamp(*POLL_INTERVALS.start(), *POLL_INTERVALS.end())
+}
+
+/// Like [`until`] with a given interval, for expensive probes and for measurements.
 ///
 /// # Errors
 /// As [`until`].
@@ -29,18 +37,28 @@ pub fn until_every<T>(
     pause: Duration,
     what: &str,
     timeout: Duration,
+    probe: impl FnMut() -> Result<Option<T>>,
+) -> Result<T> {
+    poll(|_| pause, what, timeout, probe)
+}
+
+fn poll<T>(
+    pause: impl Fn(Duration) -> Duration,
+    what: &str,
+    timeout: Duration,
     mut probe: impl FnMut() -> Result<Option<T>>,
 ) -> Result<T> {
-    let deadline = clock::now() + timeout;
+    let start = clock::now();
     loop {
         if let Some(value) = probe()? {
             return Ok(value);
         }
-        if clock::now() >= deadline {
+        let elapsed = start.elapsed();
+        if elapsed >= timeout {
             bail!("timed out after {timeout:?} waiting until {what}");
         }
         #[expect(clippy::disallowed_methods, reason = "the pause between two polls")]
-        std::thread::sleep(pause);
+        std::thread::sleep(pause(elapsed));
     }
 }
 
@@ -65,6 +83,14 @@ mod tests {
             Ok((looks == 3).then_some(looks))
         });
         assert_eq!(value.unwrap(), 3);
+    }
+
+    #[test]
+    fn polls_become_rarer_with_time_up_to_a_limit() {
+        for (elapsed_ms, pause_ms) in [(0, 20), (320, 20), (1600, 100), (60_000, 250)] {
+            let pause = pause_after(Duration::from_millis(elapsed_ms));
+            assert_eq!(pause, Duration::from_millis(pause_ms), "{elapsed_ms}");
+        }
     }
 
     #[test]

@@ -1,19 +1,19 @@
 #!/bin/busybox sh
 # The first process of the guest. It stands in the initial root directory, which no process can leave
-# by pivot_root, so it moves everything into a tmpfs first.
+# by pivot_root, so it mounts the same file system there once more.
 if [ ! -e /moved ]; then
+    : > /moved
     /bin/busybox mkdir -p /new
-    /bin/busybox mount -t tmpfs -o size=90% root /new
-    for entry in /*; do
-        [ "$entry" = /new ] || /bin/busybox cp -a "$entry" /new/
-    done
-    : > /new/moved
-    exec /bin/busybox switch_root /new /init
+    /bin/busybox mount --bind / /new
+    cd /new || exit
+    /bin/busybox mount --move . /
+    exec /bin/busybox chroot . /init
 fi
 export PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 /bin/busybox --install -s /bin 2>/dev/null
 mkdir -p /proc /sys /dev /run /tmp /root /var/lib /var/tmp /etc
 mount -t proc proc /proc
+mount -o remount,size=90% /
 mount -t sysfs sysfs /sys
 mount -t securityfs securityfs /sys/kernel/security
 mount -t devtmpfs devtmpfs /dev
@@ -26,9 +26,7 @@ mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mount --make-rshared /
 ifconfig lo 127.0.0.1 up
 hostname guest
-for module in $(cat /modules 2>/dev/null); do
-    modprobe "$module" || echo "no module $module"
-done
+[ ! -s /modules ] || modprobe -a $(cat /modules)
 # A disk: before Linux 6.3 the IDs of a tmpfs can't be mapped.
 disk=
 if [ -b /dev/vda ]; then

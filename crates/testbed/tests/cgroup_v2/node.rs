@@ -7,11 +7,11 @@ use rubelet_testbed::Vm;
 use rubelet_testbed::agent::binary;
 use rubelet_testbed::status::container;
 use rubelet_testbed::vm::{Disk, Image};
-use rubelet_testbed::{clock, images};
+use rubelet_testbed::{images, wait};
 use serde_json::Value;
 
 use crate::guest::MODULES;
-use crate::watch::{self, Pods};
+use crate::watch::Pods;
 
 /// Timeout of one command. The guest is an order of magnitude slower than its host, which may be
 /// busy.
@@ -111,8 +111,8 @@ impl Node {
 
     fn start_by(&mut self, command: &str) -> Result<()> {
         self.run(command)?;
-        self.pods = Pods::default();
-        self.run(watch::START).map(drop)
+        let watch = self.pods.start();
+        self.run(&watch).map(drop)
     }
 
     /// Kills the agent and starts it again.
@@ -155,19 +155,18 @@ impl Node {
         wanted: impl Fn(&Value) -> bool,
     ) -> Result<Value> {
         let full = format!("{name}-guest");
-        let deadline = clock::now() + WAIT;
-        while clock::now() < deadline {
-            let more = self.run(&self.pods.command())?;
+        let waited = wait::until(&format!("pod {name} {what}"), WAIT, || {
+            let more = self.vm.streamed(self.pods.read())?;
             self.pods.add(&more)?;
-            if let Some(pod) = self.pods.get(&full)
-                && wanted(pod)
-            {
-                return Ok(pod.clone());
-            }
-        }
+            Ok(self.pods.get(&full).filter(|pod| wanted(pod)).cloned())
+        });
+        let error = match waited {
+            Ok(pod) => return Ok(pod),
+            Err(error) => error,
+        };
         let log = self.run("tail -n 40 /run/agent.log; cat /run/watch.log")?;
         let last = self.pods.get(&full);
-        anyhow::bail!("timed out waiting until pod {name} {what}:\n{last:#?}\n{log}")
+        anyhow::bail!("{error:#}:\n{last:#?}\n{log}")
     }
 
     /// Waits until a shell command succeeds.
