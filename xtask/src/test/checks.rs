@@ -1,16 +1,20 @@
 //! The checks before the tests: the rules of the repository, format, lints, documentation, dependencies.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use rubelet_testbed::command::output_of;
+use rubelet_testbed::target_dir;
 
 use super::{deny, stages::Stages};
 use crate::{cargo, codegen, tidy};
 
 /// The arguments of clippy itself.
 const LINTS: [&str; 2] = ["-D", "warnings"];
+/// The environment variable with the directory of what cargo compiles on the way to a result.
+const BUILD_DIR: &str = "CARGO_BUILD_BUILD_DIR";
 
 /// Runs them, a stage each.
 pub(super) fn run(root: &Path, stages: &mut Stages) {
@@ -30,7 +34,15 @@ pub(super) fn run(root: &Path, stages: &mut Stages) {
 /// has left: in the environment of `cargo clippy`, cargo takes it as its own. In another one it
 /// compiles the workspace once more.
 fn document(root: &Path) -> Result<()> {
+    let target = target_dir::target()?;
+    let place = target.join("documentation");
+    forget_index(&place.join("doc"))?;
     let mut command = cargo::command(root, &["doc", "--workspace", "--no-deps"]);
+    // Everything but the pages themselves is where clippy has left it.
+    command.env("CARGO_TARGET_DIR", place);
+    if std::env::var_os(BUILD_DIR).is_none() {
+        command.env(BUILD_DIR, target);
+    }
     // Without a name, cargo selects no examples, and then other features: nothing could be shared.
     command.args(["--lib", "--examples", "--bin", "rubelet", "--bin", "xtask"]);
     if let Some(driver) = clippy_driver(root) {
@@ -40,6 +52,21 @@ fn document(root: &Path) -> Result<()> {
             .env("CLIPPY_ARGS", lints.concat());
     }
     cargo::run(command.env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// Removes what rustdoc writes for all crates together. It reads and writes all of that for each crate, one after the other,
+/// which takes twice as long as the documentation; nobody reads these pages.
+fn forget_index(directory: &Path) -> Result<()> {
+    for name in ["search.index", "trait.impl", "type.impl"] {
+        let path = directory.join(name);
+        match std::fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("cannot remove {}", path.display()));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// The compiler that `cargo clippy` runs.
