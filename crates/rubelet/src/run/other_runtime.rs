@@ -9,7 +9,8 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow, bail};
-use rubelet_cgroup_plan::{CgroupDriver, CgroupPath};
+use rubelet_base::PodUid;
+use rubelet_cgroup_plan::CgroupDriver;
 use rubelet_config::Resolved;
 use rubelet_cri::{CriResult, RuntimeService as _, Timeouts, v1};
 use rubelet_cri_grpc::CriClient;
@@ -66,9 +67,7 @@ pub(super) async fn wait_until_known(
         };
         match known(&runtime).await {
             Ok(known) => {
-                let is_known =
-                    |one: &&Supervised| one.id.as_ref().is_some_and(|id| known.contains(id));
-                let Some(foreign) = others.clone().find(|one| !is_known(one)) else {
+                let Some(foreign) = others.clone().find(|one| !known.has(one)) else {
                     return Ok(());
                 };
                 unknown += 1;
@@ -96,16 +95,41 @@ pub(super) async fn wait_until_known(
     }
 }
 
-/// The identifiers of all sandboxes and containers of a runtime.
-async fn known(runtime: &CriClient) -> CriResult<HashSet<String>> {
+/// What a runtime has.
+#[derive(Debug, Default)]
+struct RuntimeObjects {
+    /// Identifiers of its sandboxes and containers.
+    ids: HashSet<String>,
+    /// Pods whose sandboxes are ready.
+    pods: HashSet<PodUid>,
+}
+
+impl RuntimeObjects {
+    fn of(sandboxes: Vec<v1::PodSandbox>, containers: Vec<v1::Container>) -> Self {
+        let ready = i32::from(v1::PodSandboxState::SandboxReady);
+        let ready = sandboxes.iter().filter(|sandbox| sandbox.state == ready);
+        let pods = ready.filter_map(|sandbox| sandbox.metadata.as_ref());
+        let pods = pods.map(|metadata| PodUid::from(metadata.uid.clone()));
+        let pods = pods.collect();
+        let sandboxes = sandboxes.into_iter().map(|sandbox| sandbox.id);
+        let containers = containers.into_iter().map(|container| container.id);
+        let ids = sandboxes.chain(containers).collect();
+        Self { ids, pods }
+    }
+
+    /// Whether the runtime has what is supervised. CRI-O lists no container before it is created, and keeps one that its
+    /// caller no longer waits for: then the sandbox shows whose it is.
+    fn has(&self, one: &Supervised) -> bool {
+        one.id.as_ref().is_some_and(|id| self.ids.contains(id))
+            || one.pod.as_ref().is_some_and(|pod| self.pods.contains(pod))
+    }
+}
+
+async fn known(runtime: &CriClient) -> CriResult<RuntimeObjects> {
     let sandboxes = runtime.list_pod_sandbox(v1::ListPodSandboxRequest::default());
-    let sandboxes = sandboxes.await?.items.into_iter();
+    let sandboxes = sandboxes.await?.items;
     let containers = runtime.list_containers(v1::ListContainersRequest::default());
-    let containers = containers.await?.containers.into_iter();
-    let sandboxes = sandboxes.map(|sandbox| sandbox.id);
-    Ok(sandboxes
-        .chain(containers.map(|container| container.id))
-        .collect())
+    Ok(RuntimeObjects::of(sandboxes, containers.await?.containers))
 }
 
 /// Warns when the runtime is served by itself while another one runs pods of this node: only the
@@ -132,8 +156,8 @@ pub(super) async fn warn_of_living(resolved: &Resolved, cgroups: &CgroupFs) {
 
 /// The supervisors of pods below this root.
 async fn living(root: &str, cgroups: &CgroupFs) -> anyhow::Result<BTreeSet<Supervised>> {
-    let (roots, cgroups) = (kubepods(root)?, cgroups.clone());
-    Ok(spawn_blocking(move || living::supervisors(&cgroups, &roots)).await?)
+    let (trees, cgroups) = (trees(root)?, cgroups.clone());
+    Ok(spawn_blocking(move || living::supervisors(&cgroups, &trees)).await?)
 }
 
 /// Rejects a start with another runtime while pods of the embedded one still run, which no agent
@@ -152,12 +176,11 @@ pub(super) async fn refuse_unattended(resolved: &Resolved) -> anyhow::Result<()>
 }
 
 /// The cgroups of this node's pods, as either driver names them.
-fn kubepods(root: &str) -> anyhow::Result<Vec<CgroupPath>> {
+fn trees(root: &str) -> anyhow::Result<Vec<CgroupTree>> {
     let root = CgroupRoot::parse(root).context("cgroupRoot")?;
     let drivers = [CgroupDriver::Cgroupfs, CgroupDriver::Systemd];
     let trees = drivers.map(|driver| CgroupTree::new(&root, driver));
-    let paths = trees.into_iter().map(|tree| Ok(tree?.kubepods().clone()));
-    paths.collect()
+    Ok(trees.into_iter().collect::<Result<_, _>>()?)
 }
 
 /// Why a start with `other` is rejected.
@@ -198,6 +221,7 @@ mod tests {
                 namespace: "k8s.io".to_owned(),
             },
             id: None,
+            pod: None,
             process: 77,
         };
         let why = supervised(&shim, "the embedded runtime");
@@ -213,8 +237,49 @@ mod tests {
             why.contains("write containerRuntimeEndpoint: embedded;"),
             "{why}"
         );
-        let paths = kubepods("/a").unwrap();
-        let paths: Vec<_> = paths.iter().map(CgroupPath::as_str).collect();
+        let trees = trees("/a").unwrap();
+        let paths: Vec<_> = trees.iter().map(|tree| tree.kubepods().as_str()).collect();
         assert_eq!(paths, ["/a/kubepods", "/a.slice/a-kubepods.slice"]);
+    }
+
+    #[test]
+    fn a_runtime_has_what_it_lists_and_what_it_creates_in_a_ready_sandbox() {
+        let sandbox = |id: &str, uid: &str, state| v1::PodSandbox {
+            id: id.to_owned(),
+            metadata: Some(v1::PodSandboxMetadata {
+                uid: uid.to_owned(),
+                ..Default::default()
+            }),
+            state: i32::from(state),
+            ..Default::default()
+        };
+        let known = RuntimeObjects::of(
+            vec![
+                sandbox("s1", "runs", v1::PodSandboxState::SandboxReady),
+                sandbox("s2", "ran", v1::PodSandboxState::SandboxNotready),
+            ],
+            vec![v1::Container {
+                id: "c1".to_owned(),
+                ..Default::default()
+            }],
+        );
+        for (id, pod, expected) in [
+            (Some("s2"), None, true),
+            (Some("c1"), Some("ran"), true),
+            (Some("created"), Some("runs"), true),
+            (None, Some("runs"), true),
+            // Another runtime may run what this one ran before.
+            (Some("foreign"), Some("ran"), false),
+            (Some("foreign"), Some("other"), false),
+            (None, None, false),
+        ] {
+            let one = Supervised {
+                supervisor: Supervisor::Conmon,
+                id: id.map(str::to_owned),
+                pod: pod.map(PodUid::from),
+                process: 1,
+            };
+            assert_eq!(known.has(&one), expected, "{id:?} {pod:?}");
+        }
     }
 }

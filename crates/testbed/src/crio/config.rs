@@ -18,6 +18,9 @@ pub(super) const FILE: &str = "crio.conf";
 const POLICY: &str = r#"{ "default": [{ "type": "insecureAcceptAnything" }] }"#;
 const POLICY_FILE: &str = "policy.json";
 
+/// Layers of images on their way into the store. CRI-O does not create it.
+const TEMPORARY: &str = "temp";
+
 /// The driver of the store of images: one that works on any file system.
 pub(super) const STORAGE_DRIVER: &str = "vfs";
 
@@ -29,6 +32,7 @@ const HUGE_PAGES: &str = "/sys/fs/cgroup/hugetlb";
 
 /// Writes them.
 pub(super) fn write(scratch: &Scratch, programs: &Path) -> Result<()> {
+    scratch.subdir(TEMPORARY)?;
     for (name, text, mode) in [
         (FILE, main_file(scratch, programs), 0o644),
         (POLICY_FILE, POLICY.to_owned(), 0o644),
@@ -103,7 +107,7 @@ pause_image = '{PAUSE}'
 pause_command = ''
 signature_policy = '{dir}/{POLICY_FILE}'
 signature_policy_dir = '{dir}/policies'
-big_files_temporary_dir = '{dir}/temp'
+big_files_temporary_dir = '{dir}/{TEMPORARY}'
 [crio.network]
 network_dir = '{dir}/cni/conf'
 plugin_dirs = ['{dir}/cni/bin']

@@ -4,10 +4,23 @@
 //! A supervisor is never looked for among the processes of pods: those may call themselves what they
 //! like.
 
-use std::{collections::BTreeSet, fmt, fs, path::Path};
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt, fs,
+    path::Path,
+};
 
-use rubelet_cgroup_plan::CgroupPath;
+use rubelet_api::resources::QosClass;
+use rubelet_base::PodUid;
 use rubelet_host::CgroupFs;
+use rubelet_node_plan::CgroupTree;
+
+/// Where the cgroups of pods are.
+const TIERS: [QosClass; 3] = [
+    QosClass::Guaranteed,
+    QosClass::Burstable,
+    QosClass::BestEffort,
+];
 
 /// A process of another runtime that supervises processes of pods.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,21 +100,46 @@ pub(super) struct Supervised {
     pub(super) supervisor: Supervisor,
     /// The identifier of a sandbox or container in its runtime, as the process was started with it.
     pub(super) id: Option<String>,
+    /// The pod whose cgroup the supervised process is in.
+    pub(super) pod: Option<PodUid>,
     /// The process that supervises.
     pub(super) process: i32,
 }
 
-/// The supervisors of processes in these cgroups and below. Blocks.
-pub(super) fn supervisors(cgroups: &CgroupFs, roots: &[CgroupPath]) -> BTreeSet<Supervised> {
-    let inside = roots
+/// The supervisors of processes in the cgroups of pods. Blocks.
+pub(super) fn supervisors(cgroups: &CgroupFs, trees: &[CgroupTree]) -> BTreeSet<Supervised> {
+    let inside = trees
         .iter()
-        .flat_map(|root| cgroups.readable_processes(root));
+        .flat_map(|tree| cgroups.readable_processes(tree.kubepods()));
     let inside: BTreeSet<i32> = inside.collect();
-    let above = inside.iter().filter_map(|pid| supervisor(*pid, &inside));
+    let pods = pods(cgroups, trees);
+    let above = inside.iter().filter_map(|pid| {
+        let found = supervisor(*pid, &inside)?;
+        let pod = pods.get(pid).cloned();
+        Some(Supervised { pod, ..found })
+    });
     above.collect()
 }
 
-/// The supervisor among the ancestors of a process, outside of the cgroups of pods.
+/// The pods that processes belong to, by their cgroups.
+fn pods(cgroups: &CgroupFs, trees: &[CgroupTree]) -> HashMap<i32, PodUid> {
+    let mut found = HashMap::new();
+    for tree in trees {
+        for qos in TIERS {
+            for name in cgroups.child_names(tree.tier(qos)) {
+                if let Some(uid) = tree.pod_of(qos, &name)
+                    && let Ok(path) = tree.pod(qos, &uid)
+                {
+                    let processes = cgroups.readable_processes(&path).into_iter();
+                    found.extend(processes.map(|pid| (pid, uid.clone())));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The supervisor among the ancestors of a process, outside of the cgroups of pods. The process itself tells no pod.
 fn supervisor(pid: i32, inside: &BTreeSet<i32>) -> Option<Supervised> {
     let mut at = pid;
     // No chain is longer than there are processes; one that changes meanwhile may be.
@@ -117,6 +155,7 @@ fn supervisor(pid: i32, inside: &BTreeSet<i32>) -> Option<Supervised> {
         if let Some(supervisor) = Supervisor::of(&arguments) {
             return Some(Supervised {
                 id: supervisor.id(&arguments),
+                pod: None,
                 supervisor,
                 process: at,
             });
