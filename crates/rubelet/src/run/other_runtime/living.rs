@@ -4,14 +4,11 @@
 //! A supervisor is never looked for among the processes of pods: those may call themselves what they
 //! like.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    fmt, fs,
-    path::Path,
-};
+use std::{collections::BTreeSet, fmt, fs, iter::successors, path::Path};
 
 use rubelet_api::resources::QosClass;
 use rubelet_base::PodUid;
+use rubelet_cgroup_plan::CgroupPath;
 use rubelet_host::CgroupFs;
 use rubelet_node_plan::CgroupTree;
 
@@ -112,31 +109,25 @@ pub(super) fn supervisors(cgroups: &CgroupFs, trees: &[CgroupTree]) -> BTreeSet<
         .iter()
         .flat_map(|tree| cgroups.readable_processes(tree.kubepods()));
     let inside: BTreeSet<i32> = inside.collect();
-    let pods = pods(cgroups, trees);
     let above = inside.iter().filter_map(|pid| {
         let found = supervisor(*pid, &inside)?;
-        let pod = pods.get(pid).cloned();
+        let pod = cgroups.of_process(*pid).and_then(|own| pod(trees, own));
         Some(Supervised { pod, ..found })
     });
     above.collect()
 }
 
-/// The pods that processes belong to, by their cgroups.
-fn pods(cgroups: &CgroupFs, trees: &[CgroupTree]) -> HashMap<i32, PodUid> {
-    let mut found = HashMap::new();
-    for tree in trees {
-        for qos in TIERS {
-            for name in cgroups.child_names(tree.tier(qos)) {
-                if let Some(uid) = tree.pod_of(qos, &name)
-                    && let Ok(path) = tree.pod(qos, &uid)
-                {
-                    let processes = cgroups.readable_processes(&path).into_iter();
-                    found.extend(processes.map(|pid| (pid, uid.clone())));
-                }
-            }
-        }
-    }
-    found
+/// The pod that a cgroup belongs to.
+fn pod(trees: &[CgroupTree], cgroup: CgroupPath) -> Option<PodUid> {
+    let mut above = successors(Some(cgroup), CgroupPath::parent);
+    above.find_map(|path| {
+        let tier = path.parent()?;
+        let mut places = trees.iter().flat_map(|tree| TIERS.map(|qos| (tree, qos)));
+        places.find_map(|(tree, qos)| {
+            let is_there = *tree.tier(qos) == tier;
+            is_there.then(|| tree.pod_of(qos, path.name())).flatten()
+        })
+    })
 }
 
 /// The supervisor among the ancestors of a process, outside of the cgroups of pods. The process itself tells no pod.
@@ -233,6 +224,26 @@ mod tests {
             "sh -c conmon",
         ] {
             assert_eq!(of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_pod_is_known_by_the_cgroup_of_its_processes() {
+        let trees = super::super::trees("").unwrap();
+        for (path, expected) in [
+            ("/kubepods/podu1", Some("u1")),
+            ("/kubepods/burstable/podu1/crio-c1", Some("u1")),
+            ("/kubepods/besteffort/podu1/c1/nested", Some("u1")),
+            (
+                "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podu_1.slice/crio-c1.scope",
+                Some("u-1"),
+            ),
+            ("/kubepods/burstable", None),
+            ("/other/podu1/c1", None),
+            ("/kubepods/burstable/other/podu1", None),
+        ] {
+            let found = pod(&trees, CgroupPath::parse(path).unwrap());
+            assert_eq!(found, expected.map(PodUid::from), "{path}");
         }
     }
 
