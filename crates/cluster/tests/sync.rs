@@ -222,6 +222,31 @@ async fn what_happened_while_the_api_server_was_away_is_reported_when_it_is_back
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_silent_watch_is_opened_again_when_it_does_not_report_the_nodes_own_patch() {
+    let world = World::start(14).await;
+    for number in 0..10 {
+        world.create(&format!("p{number}"), "Always");
+    }
+    seconds(20).await;
+    world.calm();
+    let silent: Rule = "watch pods times=1 stall=10s".parse().expect("a rule");
+    world.api.add_fault(silent);
+    world.api.forget_requests();
+    world.restart_agent();
+    seconds(20).await;
+    world.create("late", "Always");
+    assert_eq!(world.flip_all(), 10);
+    let runs = |pod: Option<&Value>| pod.is_some_and(|pod| phase(pod) == "Running");
+    world.wait("late", 60, runs).await;
+    world.agrees(60).await;
+    let watches = world
+        .api
+        .count(|one| one.verb == "watch" && one.resource == "pods");
+    assert_eq!(watches, 2, "once for all pods");
+    world.check();
+}
+
+#[tokio::test(start_paused = true)]
 async fn under_faults_nothing_goes_back_and_every_last_status_arrives() {
     for (seed, name) in [(7, "slow"), (8, "busy"), (9, "flaky"), (10, "rough")] {
         let world = World::start(seed).await;

@@ -22,6 +22,9 @@ pub(super) trait StatusApi: Clone + Send + Sync + 'static {
         pod: &PodName,
         uid: &PodUid,
     ) -> impl Future<Output = Result<(), CallError>> + Send + 'static;
+
+    /// Opens the watches again, each from where it was.
+    fn reopen_watches(&self);
 }
 
 /// The fields of the response that are used.
@@ -73,5 +76,9 @@ impl StatusApi for Client {
     ) -> impl Future<Output = Result<(), CallError>> + Send + 'static {
         let (client, path, options) = (self.clone(), path(pod), delete_now(uid));
         async move { Ok(Client::delete(&client, &path, &options).await?) }
+    }
+
+    fn reopen_watches(&self) {
+        self.reload();
     }
 }

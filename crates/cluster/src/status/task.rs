@@ -28,8 +28,8 @@ use crate::{
     source::{ApiPod, ApiPods},
 };
 
-/// Time for the watch to report a patch, before the status is compared with its copy again: the API
-/// server may have been restored from an older state.
+/// Time for the watch to report a patch, before it is opened again and the status is compared with its copy: the watch may
+/// have become silent, on a connection that lives, or the API server was restored from an older state.
 const WATCH_LAG_INITIAL: Duration = Duration::from_secs(30);
 const WATCH_LAG_MAX: Duration = Duration::from_secs(600);
 /// Minimum interval between writes that only revert another client's change of the status.
@@ -56,6 +56,8 @@ pub(super) struct StatusTask<A> {
     seen_board: u64,
     seen_api: u64,
     calls: FuturesUnordered<Call>,
+    /// When the watches were opened again.
+    reopened: Option<Instant>,
 }
 
 type Call = Pin<Box<dyn Future<Output = FinishedCall> + Send>>;
@@ -123,6 +125,7 @@ impl<A: StatusApi> StatusTask<A> {
             seen_board: 0,
             seen_api: 0,
             calls: FuturesUnordered::new(),
+            reopened: None,
         }
     }
 
@@ -413,6 +416,21 @@ impl<A: StatusApi> StatusTask<A> {
         end
     }
 
+    /// Once for all pods that wait for the watch.
+    fn reopen_watches(&mut self, now: Instant) {
+        if self
+            .reopened
+            .is_some_and(|last| now < last + WATCH_LAG_INITIAL)
+        {
+            return;
+        }
+        self.reopened = Some(now);
+        info!(
+            "The API server accepted a pod status but its watch does not report it; opening the watches again"
+        );
+        self.client.reopen_watches();
+    }
+
     /// Schedules the checks that come without a change.
     fn look_again(&mut self, uid: &PodUid, now: Instant) {
         let Some(entry) = self.board.get(uid) else {
@@ -434,6 +452,7 @@ impl<A: StatusApi> StatusTask<A> {
                     // The next comparison is with what the watch reports.
                     pod.known.forget_acknowledged();
                     self.schedule.changed(uid);
+                    self.reopen_watches(now);
                 }
                 Some(at) => self.schedule.look_again(uid, at),
                 None => {

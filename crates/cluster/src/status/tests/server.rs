@@ -230,6 +230,8 @@ impl StatusApi for Server {
             Ok(())
         }
     }
+
+    fn reopen_watches(&self) {}
 }
 
 /// A node at work.
