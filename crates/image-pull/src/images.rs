@@ -400,15 +400,15 @@ impl ImagePuller {
                 Ok((took, used))
             }
             Err(errors) => {
-                let reason = [
-                    image::REGISTRY_UNAVAILABLE,
-                    image::SIGNATURE_VALIDATION_FAILED,
-                ]
-                .into_iter()
-                .find(|reason| matches!(&*errors, [error] if error.message().starts_with(reason)))
-                .unwrap_or(ERR_IMAGE_PULL);
-                let chains = errors.iter().map(|error| ErrorChain(error).to_string());
-                let message = format!("failed to pull image {image:?}: {}", joined(chains));
+                let named = match &*errors {
+                    [error] => image::named_pull_failure(image, error.message()),
+                    _ => None,
+                };
+                let (reason, message) = named.unwrap_or_else(|| {
+                    let chains = errors.iter().map(|error| ErrorChain(error).to_string());
+                    let message = format!("failed to pull image {image:?}: {}", joined(chains));
+                    (ERR_IMAGE_PULL, message)
+                });
                 let told = joined(errors.iter().map(ToString::to_string));
                 let event = format!("Failed to pull image {image:?}: {told}");
                 self.warn(pod, container, event_reason::FAILED, &event);

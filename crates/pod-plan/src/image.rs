@@ -17,9 +17,9 @@ pub const INVALID_IMAGE_NAME: &str = "InvalidImageName";
 /// The runtime could not report whether the image is present.
 pub const IMAGE_INSPECT_ERROR: &str = "ImageInspectError";
 /// The registry could not be reached.
-pub const REGISTRY_UNAVAILABLE: &str = "RegistryUnavailable";
+const REGISTRY_UNAVAILABLE: &str = "RegistryUnavailable";
 /// The image's signature is not valid.
-pub const SIGNATURE_VALIDATION_FAILED: &str = "SignatureValidationFailed";
+const SIGNATURE_VALIDATION_FAILED: &str = "SignatureValidationFailed";
 
 /// How the image of a container is provided before its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +40,24 @@ pub fn pull_decision(policy: PullPolicy, present: bool) -> PullDecision {
         (_, true) => PullDecision::UsePresent,
         (PullPolicy::Never, false) => PullDecision::Refuse,
     }
+}
+
+/// The reason and the message of a failed pull whose cause the runtime names: `said` begins with it, as CRI-O's does
+/// (kubelet: `evalCRIPullErr`). `None` if it names none.
+#[must_use]
+pub fn named_pull_failure(image: &str, said: &str) -> Option<(&'static str, String)> {
+    let causes = [
+        (REGISTRY_UNAVAILABLE, "the registry is unavailable"),
+        (
+            SIGNATURE_VALIDATION_FAILED,
+            "the signature validation failed",
+        ),
+    ];
+    causes.into_iter().find_map(|(reason, cause)| {
+        let details = said.strip_prefix(reason)?;
+        let message = format!("image pull failed for {image} because {cause}{details}");
+        Some((reason, message))
+    })
 }
 
 /// True for reasons with the back-off of image pulls.
@@ -82,5 +100,31 @@ pub fn shown(failure: &StepFailure, image: &str, now: Timestamp) -> (Box<str>, B
             .into(),
         ),
         _ => (failure.reason.clone(), failure.message.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runtime_may_name_the_cause_of_a_failed_pull() {
+        let named = |said| named_pull_failure("example.com/app:1", said);
+        let cases = [
+            (
+                "RegistryUnavailable: connection refused",
+                "RegistryUnavailable",
+                "image pull failed for example.com/app:1 because the registry is unavailable: connection refused",
+            ),
+            (
+                "SignatureValidationFailed",
+                "SignatureValidationFailed",
+                "image pull failed for example.com/app:1 because the signature validation failed",
+            ),
+        ];
+        for (said, reason, message) in cases {
+            assert_eq!(named(said), Some((reason, message.to_owned())));
+        }
+        assert_eq!(named("no such image: RegistryUnavailable"), None);
     }
 }

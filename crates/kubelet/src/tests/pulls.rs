@@ -165,6 +165,10 @@ async fn an_unavailable_registry_is_reported() {
         node.state("web", "a") == "Waiting RegistryUnavailable"
     })
     .await;
+    assert_eq!(
+        message(&node),
+        "image pull failed for img:1 because the registry is unavailable: the registry is down"
+    );
 }
 
 #[tokio::test(start_paused = true)]
