@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use rubelet_testbed::{clock, target_dir};
 
+use crate::absent;
 use crate::test::deny::{self, Advisories};
 use private_key::PrivateKey;
 use release::Release;
@@ -158,12 +159,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
 /// first: it does not match the new files.
 fn write(out: &Path, files: &[(String, Vec<u8>)]) -> Result<()> {
     std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    match std::fs::remove_file(out.join("SHA256SUMS.sig")) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(error).context("cannot remove the signature of an earlier run");
-        }
-        _ => {}
-    }
+    absent::is_fine(std::fs::remove_file(out.join("SHA256SUMS.sig")))
+        .context("cannot remove the signature of an earlier run")?;
     for (name, bytes) in files {
         let file = tempfile::NamedTempFile::new_in(out)
             .with_context(|| format!("cannot write in {}", out.display()))?;

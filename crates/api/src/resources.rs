@@ -43,6 +43,9 @@ pub enum QosClass {
 }
 
 impl QosClass {
+    /// Each class, the best first.
+    pub const ALL: [Self; 3] = [Self::Guaranteed, Self::Burstable, Self::BestEffort];
+
     /// The value in `status.qosClass`.
     #[must_use]
     pub fn as_str(self) -> &'static str {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use super::elf;
-use crate::cargo;
+use crate::{absent, cargo};
 
 /// The input of the builds.
 pub(super) struct Job<'a> {
@@ -169,12 +169,8 @@ fn build(job: &Job<'_>, place: &BuildDirectories) -> Result<PathBuf> {
 /// Unpacks the source with the current time: cargo compares times with those of an earlier build,
 /// which may be of a newer commit.
 fn unpack(tar: &[u8], directory: &Path) -> Result<()> {
-    match std::fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(error).with_context(|| format!("cannot remove {}", directory.display()));
-        }
-        _ => {}
-    }
+    absent::is_fine(std::fs::remove_dir_all(directory))
+        .with_context(|| format!("cannot remove {}", directory.display()))?;
     std::fs::create_dir_all(directory)?;
     let mut archive = tar::Archive::new(tar);
     archive.set_preserve_mtime(false);

@@ -1,6 +1,5 @@
 //! The checks before the tests: the rules of the repository, format, lints, documentation, dependencies.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,7 +8,7 @@ use rubelet_testbed::command::output_of;
 use rubelet_testbed::target_dir;
 
 use super::{deny, stages::Stages};
-use crate::{cargo, codegen, tidy};
+use crate::{absent, cargo, codegen, tidy};
 
 /// The arguments of clippy itself.
 const LINTS: [&str; 2] = ["-D", "warnings"];
@@ -59,12 +58,8 @@ fn document(root: &Path) -> Result<()> {
 fn forget_index(directory: &Path) -> Result<()> {
     for name in ["search.index", "trait.impl", "type.impl"] {
         let path = directory.join(name);
-        match std::fs::remove_dir_all(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("cannot remove {}", path.display()));
-            }
-            _ => {}
-        }
+        absent::is_fine(std::fs::remove_dir_all(&path))
+            .with_context(|| format!("cannot remove {}", path.display()))?;
     }
     Ok(())
 }

@@ -33,12 +33,6 @@ use super::{HostSettings, micros};
 
 const REASON: &str = rubelet_base::event_reason::FAILED_POD_CONTAINER;
 
-const QOS_CLASSES: [QosClass; 3] = [
-    QosClass::Guaranteed,
-    QosClass::Burstable,
-    QosClass::BestEffort,
-];
-
 fn ensure_error(error: &(dyn std::error::Error + 'static)) -> HostError {
     let HostError { reason, message } = HostError::new(REASON, error);
     HostError {
@@ -328,7 +322,7 @@ impl PodCgroups {
 
     /// Removes the pod's cgroups in other tiers, which it may have left by an edit.
     fn leave_other_tiers(&self, pod: &Pod, driver: CgroupDriver) {
-        for qos in QOS_CLASSES {
+        for qos in QosClass::ALL {
             let Ok(path) = self.tree(driver).pod(qos, &pod.uid) else {
                 continue;
             };
@@ -393,7 +387,7 @@ impl PodCgroups {
         }
         let mut killed = 0;
         for tree in [&self.cgroupfs, &self.systemd] {
-            for qos in QOS_CLASSES {
+            for qos in QosClass::ALL {
                 let Ok(pod) = tree.pod(qos, uid) else {
                     continue;
                 };
@@ -428,7 +422,7 @@ impl PodCgroups {
         let again = self.in_use.lock().contains(uid);
         let mut gone = true;
         for driver in [CgroupDriver::Cgroupfs, CgroupDriver::Systemd] {
-            for qos in QOS_CLASSES {
+            for qos in QosClass::ALL {
                 let Ok(path) = self.tree(driver).pod(qos, uid) else {
                     continue;
                 };

@@ -12,13 +12,6 @@ use rubelet_cgroup_plan::CgroupPath;
 use rubelet_host::CgroupFs;
 use rubelet_node_plan::CgroupTree;
 
-/// Where the cgroups of pods are.
-const TIERS: [QosClass; 3] = [
-    QosClass::Guaranteed,
-    QosClass::Burstable,
-    QosClass::BestEffort,
-];
-
 /// A process of another runtime that supervises processes of pods.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Supervisor {
@@ -122,7 +115,9 @@ fn pod(trees: &[CgroupTree], cgroup: CgroupPath) -> Option<PodUid> {
     let mut above = successors(Some(cgroup), CgroupPath::parent);
     above.find_map(|path| {
         let tier = path.parent()?;
-        let mut places = trees.iter().flat_map(|tree| TIERS.map(|qos| (tree, qos)));
+        let mut places = trees
+            .iter()
+            .flat_map(|tree| QosClass::ALL.map(|qos| (tree, qos)));
         places.find_map(|(tree, qos)| {
             let is_there = *tree.tier(qos) == tier;
             is_there.then(|| tree.pod_of(qos, path.name())).flatten()

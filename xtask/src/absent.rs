@@ -1,0 +1,11 @@
+//! What is removed may be absent.
+
+use std::io;
+
+/// The result of a removal: what does not exist is removed already.
+pub(crate) fn is_fine(removal: io::Result<()>) -> io::Result<()> {
+    match removal {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
