@@ -2,6 +2,7 @@
 //! programs must be in a directory that the environment names.
 
 mod config;
+mod runc;
 mod store;
 
 use std::ffi::OsString;
@@ -43,16 +44,24 @@ impl Crio {
         // From here on, dropping the value removes what was created so far.
         let scratch = ScratchGuard::create()?;
         setup::write_network(&scratch, HostPorts::Mapped)?;
-        config::write(&scratch, &programs)?;
-        let configuration = scratch.dir().join(config::FILE);
+        let driver = match setup::overlays(&scratch)? {
+            true => "overlay",
+            false => "vfs",
+        };
+        config::write(&scratch, &programs, driver)?;
+        let file = |name: &str| scratch.dir().join(name).into_os_string();
         let arguments = vec![
             "--config".into(),
-            configuration.into(),
+            file(config::FILE),
             "--config-dir".into(),
             OsString::new(),
+            "--registries-conf".into(),
+            file(config::REGISTRIES_FILE),
+            "--registries-conf-dir".into(),
+            file("registries"),
         ];
         let crio = Self {
-            store: Store::of(&scratch),
+            store: Store::of(&scratch, driver),
             daemon: Daemon::new(scratch, "crio", programs, arguments),
         };
         let archive = crio.scratch().dir().join("images.tar");

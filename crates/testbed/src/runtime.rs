@@ -116,6 +116,15 @@ impl TestRuntime {
         }
     }
 
+    /// The name of the cgroup of the container with this ID, in that of its pod.
+    #[must_use]
+    pub fn cgroup_name(&self, container: &str) -> String {
+        match self {
+            Self::Containerd(_) | Self::Embedded(_) => container.to_owned(),
+            Self::Crio(_) => format!("crio-{container}"),
+        }
+    }
+
     /// The runtime's own state of pods and containers.
     ///
     /// # Errors

@@ -57,6 +57,12 @@ fn cgroup_of(pod: &Value, tier: &str) -> String {
     format!("kubepods/{tier}pod{uid}")
 }
 
+/// Path of a container's cgroup in the pod's.
+fn cgroup_in(node: &Node, path: &str, (pod, container): (&str, &str)) -> Result<String> {
+    let id = node.running(pod, container)?.id;
+    Ok(format!("{path}/{}", node.runtime().cgroup_name(&id)))
+}
+
 fn oom_score_adj(node: &Node, pod: &str, container: &str) -> Result<i32> {
     let pid = node.truth().pid(&node.running(pod, container)?.id)?;
     let text = std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj"))?;
@@ -79,8 +85,7 @@ fn a_guaranteed_pod_has_its_requests_as_limits() -> Result<()> {
         three(512, 50_000, &memory),
         "the pod"
     );
-    let id = node.running("guaranteed", "main")?.id;
-    let inner = format!("{path}/{id}");
+    let inner = cgroup_in(&node, &path, ("guaranteed", "main"))?;
     assert_eq!(
         values(&node, &inner)?,
         three(512, 50_000, &memory),
@@ -123,8 +128,7 @@ fn a_burstable_pod_has_shares_and_given_limits() -> Result<()> {
         "one container has no limit, so the pod has none"
     );
     let of = |name: &str| -> Result<[String; 3]> {
-        let id = node.running("burstable", name)?.id;
-        values(&node, &format!("{path}/{id}"))
+        values(&node, &cgroup_in(&node, &path, ("burstable", name))?)
     };
     assert_eq!(of("bounded")?, three(102, -1, &(32 * MI).to_string()));
     assert_eq!(of("open")?, three(204, -1, UNLIMITED));
@@ -161,8 +165,8 @@ fn a_best_effort_pod_has_minimal_shares() -> Result<()> {
     let seen = node.wait_ready("best-effort")?;
     assert_eq!(seen["status"]["qosClass"], "BestEffort");
     let path = cgroup_of(&seen, "besteffort/");
-    let id = node.running("best-effort", "main")?.id;
-    for path in [path.clone(), format!("{path}/{id}")] {
+    let inner = cgroup_in(&node, &path, ("best-effort", "main"))?;
+    for path in [path, inner] {
         assert_eq!(values(&node, &path)?, three(2, -1, UNLIMITED), "{path}");
     }
     assert_eq!(value(&node, "kubepods/besteffort", "cpu.shares")?, "2");
@@ -190,8 +194,7 @@ fn an_edit_of_limits_reaches_the_pod_and_its_container() -> Result<()> {
     node.wait("resized", "has its new container", |pod| {
         is_ready(pod) && restarts(pod, "main") == 1
     })?;
-    let id = node.running("resized", "main")?.id;
-    let inner = format!("{path}/{id}");
+    let inner = cgroup_in(&node, &path, ("resized", "main"))?;
     assert_eq!(
         values(&node, &inner)?,
         three(204, 20_000, &memory(64)),
@@ -214,11 +217,8 @@ fn an_edit_of_limits_reaches_the_pod_and_its_container() -> Result<()> {
     assert_eq!(seen["status"]["qosClass"], "Burstable");
     let moved = cgroup_of(&seen, "burstable/");
     assert_eq!(values(&node, &moved)?, three(153, 30_000, &memory(80)));
-    let id = node.running("resized", "main")?.id;
-    assert_eq!(
-        values(&node, &format!("{moved}/{id}"))?,
-        three(51, 20_000, &memory(64))
-    );
+    let inner = cgroup_in(&node, &moved, ("resized", "main"))?;
+    assert_eq!(values(&node, &inner)?, three(51, 20_000, &memory(64)));
     assert_eq!(restarts(&seen, "other"), 1, "every container moves");
     assert!(
         value(&node, &path, "cpu.shares").is_err(),
@@ -247,8 +247,7 @@ fn containers_share_what_their_pod_has() -> Result<()> {
     let memory = |size: u64| (size * MI).to_string();
     assert_eq!(values(&node, &path)?, three(512, 50_000, &memory(64)));
     let of = |name: &str| -> Result<[String; 3]> {
-        let id = node.running("shared", name)?.id;
-        values(&node, &format!("{path}/{id}"))
+        values(&node, &cgroup_in(&node, &path, ("shared", name))?)
     };
     assert_eq!(of("small")?, three(512, 50_000, &memory(16)));
     assert_eq!(of("free")?, three(512, 50_000, &memory(64)));

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use rubelet_testbed::agent::free_port;
 use rubelet_testbed::manifest::{WAIT, pod, shell, waiting, with};
 use rubelet_testbed::node::TIMEOUT;
+use rubelet_testbed::runtime::Kind;
 use rubelet_testbed::status::{container, waits_for};
 use rubelet_testbed::{Node, http, images, wait};
 use serde_json::{Value, json};
@@ -190,8 +191,15 @@ fn capabilities_follow_the_security_context() -> Result<()> {
         u64::from_str_radix(text, 16).with_context(|| format!("capabilities in {log}"))
     };
     let (net_bind, sys_time, mknod) = (1 << 10, 1 << 25, 1 << 27);
-    let usual = 0xa804_25fb;
-    assert_eq!(effective("main")?, usual, "what runtimes give by default");
+    let usual = match node.runtime().kind() {
+        Kind::Containerd | Kind::Embedded => 0xa804_25fb,
+        Kind::Crio => 0x5fb,
+    };
+    assert_eq!(
+        effective("main")?,
+        usual,
+        "what the runtime gives by default"
+    );
     assert_eq!(effective("none")?, 0);
     assert_eq!(effective("one")?, net_bind);
     assert_eq!(effective("less")?, (usual | sys_time) & !mknod);
@@ -421,7 +429,10 @@ fn ports_are_reachable_at_the_pod_and_at_the_node() -> Result<()> {
     // The node's address on the pods' network.
     let gateway = node.scratch().subnet().replace(".0/24", ".1");
     let at_node = format!("{gateway}:{mapped}");
-    assert_eq!(page(&at_node)?, "mapped\n", "at the node's address");
+    // CRI-O's own rules for them, which the test bed's does not make, would outlive a killed run.
+    if node.runtime().kind() != Kind::Crio {
+        assert_eq!(page(&at_node)?, "mapped\n", "at the node's address");
+    }
 
     let seen = node.wait_ready("port-open")?;
     let port = &seen["spec"]["containers"][0]["ports"][0];

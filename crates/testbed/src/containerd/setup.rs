@@ -20,7 +20,11 @@ pub(super) fn write_files(scratch: &Scratch, major: u32, host_ports: HostPorts) 
     write_network(scratch, host_ports)?;
     let layout = config::Layout {
         dir: scratch.dir(),
-        snapshotter: snapshotter(scratch)?,
+        snapshotter: if overlays(scratch)? {
+            "overlayfs"
+        } else {
+            "native"
+        },
     };
     std::fs::write(
         scratch.dir().join(config::FILE),
@@ -44,9 +48,8 @@ pub(crate) fn write_network(scratch: &Scratch, host_ports: HostPorts) -> Result<
     Ok(())
 }
 
-/// `overlayfs` if an overlay can be mounted on the instance's file system, else `native`, which
-/// copies files and works everywhere.
-fn snapshotter(scratch: &Scratch) -> Result<&'static str> {
+/// Whether an overlay can be mounted on the instance's file system. To copy files works everywhere.
+pub(crate) fn overlays(scratch: &Scratch) -> Result<bool> {
     let [lower, upper, work, merged] = ["probe/lower", "probe/upper", "probe/work", "probe/merged"]
         .map(|name| scratch.subdir(name).map(|path| path.display().to_string()));
     let (lower, upper, work, merged) = (lower?, upper?, work?, merged?);
@@ -58,5 +61,5 @@ fn snapshotter(scratch: &Scratch) -> Result<&'static str> {
             .with_context(|| format!("cannot unmount {merged}"))?;
     }
     std::fs::remove_dir_all(scratch.dir().join("probe"))?;
-    Ok(if works { "overlayfs" } else { "native" })
+    Ok(works)
 }

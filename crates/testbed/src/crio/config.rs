@@ -6,13 +6,17 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use super::runc;
 use crate::daemon::SOCKET;
 use crate::images::PAUSE;
-use crate::packages::RUNC;
 use crate::scratch::{MARKER, Scratch};
 
 /// The name of the main file.
 pub(super) const FILE: &str = "crio.conf";
+/// The name of the file about registries.
+pub(super) const REGISTRIES_FILE: &str = "registries.conf";
+/// The registries of the test bed speak HTTP.
+const REGISTRIES: &str = "[[registry]]\nlocation = '127.0.0.1'\ninsecure = true\n";
 
 /// Nothing is signed here.
 const POLICY: &str = r#"{ "default": [{ "type": "insecureAcceptAnything" }] }"#;
@@ -21,22 +25,14 @@ const POLICY_FILE: &str = "policy.json";
 /// Layers of images on their way into the store. CRI-O does not create it.
 const TEMPORARY: &str = "temp";
 
-/// The driver of the store of images: one that works on any file system.
-pub(super) const STORAGE_DRIVER: &str = "vfs";
-
-/// Runs runc without limits of huge pages. CRI-O takes the controller for mounted where the kernel has it, and unlike
-/// containerd has no option to do without.
-const RUNC_FILE: &str = "runc-without-huge-pages";
-/// Where the controller is mounted.
-const HUGE_PAGES: &str = "/sys/fs/cgroup/hugetlb";
-
-/// Writes them.
-pub(super) fn write(scratch: &Scratch, programs: &Path) -> Result<()> {
+/// Writes them, for a store of images with this driver.
+pub(super) fn write(scratch: &Scratch, programs: &Path, driver: &str) -> Result<()> {
     scratch.subdir(TEMPORARY)?;
     for (name, text, mode) in [
-        (FILE, main_file(scratch, programs), 0o644),
+        (FILE, main_file(scratch, programs, driver), 0o644),
+        (REGISTRIES_FILE, REGISTRIES.to_owned(), 0o644),
         (POLICY_FILE, POLICY.to_owned(), 0o644),
-        (RUNC_FILE, runc_without_huge_pages(), 0o755),
+        (runc::FILE, runc::script(), 0o755),
     ] {
         let path = scratch.dir().join(name);
         std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
@@ -45,34 +41,15 @@ pub(super) fn write(scratch: &Scratch, programs: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A script with the arguments of runc.
-fn runc_without_huge_pages() -> String {
-    format!(
-        r#"#!/bin/sh
-previous=
-for word; do
-    [ "$previous" != --bundle ] || sed -i -z 's/"hugepageLimits":\s*\[[^]]*\]/"hugepageLimits":[]/' "$word/config.json"
-    previous=$word
-done
-exec {RUNC} "$@"
-"#
-    )
-}
-
-fn main_file(scratch: &Scratch, programs: &Path) -> String {
+fn main_file(scratch: &Scratch, programs: &Path, driver: &str) -> String {
     let (dir, tag) = (scratch.dir().display(), scratch.tag());
     let programs = programs.display();
-    let runc = match Path::new("/sys/fs/cgroup/cgroup.controllers").exists()
-        || Path::new(HUGE_PAGES).exists()
-    {
-        true => RUNC.to_owned(),
-        false => format!("{dir}/{RUNC_FILE}"),
-    };
+    let runc = runc::FILE;
     format!(
         "[crio]
 root = '{dir}/root'
 runroot = '{dir}/state'
-storage_driver = '{STORAGE_DRIVER}'
+storage_driver = '{driver}'
 log_dir = '{dir}/logs'
 version_file = '{dir}/version'
 version_file_persist = ''
@@ -96,7 +73,7 @@ hooks_dir = []
 disable_hostport_mapping = true
 enable_pod_events = true
 [crio.runtime.runtimes.runc]
-runtime_path = '{runc}'
+runtime_path = '{dir}/{runc}'
 runtime_type = 'oci'
 runtime_root = '{dir}/runc'
 monitor_path = '{programs}/conmon'

@@ -6,7 +6,6 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::config::STORAGE_DRIVER;
 use crate::command::stdout_of;
 use crate::packages::SKOPEO;
 use crate::scratch::Scratch;
@@ -21,11 +20,11 @@ const SELECTED: &str = "org.opencontainers.image.ref.name";
 pub(super) struct Store(String);
 
 impl Store {
-    /// That of an instance.
-    pub(super) fn of(scratch: &Scratch) -> Self {
+    /// That of an instance, with the driver.
+    pub(super) fn of(scratch: &Scratch, driver: &str) -> Self {
         let dir = scratch.dir().display();
         Self(format!(
-            "containers-storage:[{STORAGE_DRIVER}@{dir}/root+{dir}/state]"
+            "containers-storage:[{driver}@{dir}/root+{dir}/state]"
         ))
     }
 
@@ -41,7 +40,12 @@ impl Store {
         rename(&layout.join("index.json"))?;
         for name in names {
             let from = format!("oci:{}:{name}", layout.display());
-            let to = format!("{}{name}", self.0);
+            // An image without a name is known by its ID.
+            let known_as = match name.is_empty() {
+                true => format!("@{}", only_id(&layout)?),
+                false => name,
+            };
+            let to = format!("{}{known_as}", self.0);
             let mut copy = scratch.command(SKOPEO);
             stdout_of(copy.args(["--insecure-policy", "copy", "--quiet", &from, &to]))?;
         }
@@ -49,9 +53,28 @@ impl Store {
     }
 }
 
+/// The ID of the only image of a layout: the digest of its configuration.
+fn only_id(layout: &Path) -> Result<String> {
+    let index = read(&layout.join("index.json"))?;
+    let manifest = digest_of(&index["manifests"][0])?;
+    let manifest = read(&layout.join("blobs/sha256").join(manifest))?;
+    digest_of(&manifest["config"])
+}
+
+/// The SHA-256 that a descriptor names.
+fn digest_of(descriptor: &Value) -> Result<String> {
+    let digest = descriptor["digest"].as_str();
+    let digest = digest.and_then(|digest| digest.strip_prefix("sha256:"));
+    Ok(digest.context("a descriptor without a SHA-256")?.to_owned())
+}
+
+fn read(path: &Path) -> Result<Value> {
+    Ok(serde_json::from_slice(&std::fs::read(path)?)?)
+}
+
 /// Names the images of an index as skopeo does.
 fn rename(index: &Path) -> Result<()> {
-    let mut content: Value = serde_json::from_slice(&std::fs::read(index)?)?;
+    let mut content = read(index)?;
     let manifests = content["manifests"].as_array_mut();
     for manifest in manifests.context("the index has no manifests")? {
         let annotations = &mut manifest["annotations"];
