@@ -17,9 +17,8 @@ mod source;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use rubelet_testbed::{clock, target_dir};
+use rubelet_testbed::{absent, clock, target_dir};
 
-use crate::absent;
 use crate::test::deny::{self, Advisories};
 use private_key::PrivateKey;
 use release::Release;

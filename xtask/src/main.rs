@@ -1,7 +1,6 @@
 //! `cargo xtask`: all tasks of contributors and CI in one program.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // It talks to a person at a terminal.
 
-mod absent;
 mod bench;
 mod cargo;
 #[allow(unreachable_pub, reason = "its functions read like those of a library")]

@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 
+use crate::absent;
 use crate::scratch::lock::HostLock;
 use crate::scratch::{Scratch, all, in_memory};
 
@@ -64,10 +65,7 @@ pub fn remove(scratch: &Scratch, _lock: &HostLock) -> Result<()> {
 
 fn remove_directory(scratch: &Scratch) -> Result<()> {
     in_memory::tear_down(scratch.dir())?;
-    match std::fs::remove_dir_all(scratch.dir()) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(()),
-    }
+    Ok(absent::is_fine(std::fs::remove_dir_all(scratch.dir()))?)
 }
 
 /// Remaining resources of the instance on this machine, one line each; empty after a successful

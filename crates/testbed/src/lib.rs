@@ -32,6 +32,7 @@
 //! assert_eq!(pod["spec"]["terminationGracePeriodSeconds"], 1);
 //! ```
 
+pub mod absent;
 pub mod agent;
 pub mod api_server;
 pub mod cleanup;

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use rubelet_testbed::absent;
 
 use super::elf;
-use crate::{absent, cargo};
+use crate::cargo;
 
 /// The input of the builds.
 pub(super) struct Job<'a> {

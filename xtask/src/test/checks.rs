@@ -5,10 +5,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use rubelet_testbed::command::output_of;
-use rubelet_testbed::target_dir;
+use rubelet_testbed::{absent, target_dir};
 
 use super::{deny, stages::Stages};
-use crate::{absent, cargo, codegen, tidy};
+use crate::{cargo, codegen, tidy};
 
 /// The arguments of clippy itself.
 const LINTS: [&str; 2] = ["-D", "warnings"];

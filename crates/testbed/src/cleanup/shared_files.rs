@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
+use crate::absent;
+
 /// libcni's directory of results of network attachments.
 const CNI_RESULTS: &str = "/var/lib/cni/results";
 /// The kubelet's directory of links to container logs, for log collectors.
@@ -40,10 +42,7 @@ pub(super) fn shim_sockets(dir: &Path) -> Vec<PathBuf> {
 /// Removes the sockets and all other files of the instance in `dir`.
 pub(super) fn remove(sockets: &[PathBuf], dir: &Path) -> Result<()> {
     for path in sockets.iter().chain(&of(dir)) {
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
+        absent::is_fine(std::fs::remove_file(path))?;
     }
     Ok(())
 }

@@ -3,7 +3,10 @@
 use std::io;
 
 /// The result of a removal: what does not exist is removed already.
-pub(crate) fn is_fine(removal: io::Result<()>) -> io::Result<()> {
+///
+/// # Errors
+/// Those of the removal, but for [`io::ErrorKind::NotFound`].
+pub fn is_fine(removal: io::Result<()>) -> io::Result<()> {
     match removal {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
