@@ -13,7 +13,7 @@
 //!
 //! use rubelet_base::PodName;
 //! use rubelet_cluster::source::{self, ApiPods, SourceParts, admission_gate::AdmissionGate};
-//! use rubelet_kube::{Client, ClientConfig, ClientOptions, Connector};
+//! use rubelet_kube::{Client, ClientConfig, ClientOptions, Connector, WatchReopener};
 //! use rubelet_node_state::{clock::Clock, events::Recorder, intents::IntentBoard};
 //! use serde_json::json;
 //! use sim_api::{SimApi, SimApiConfig};
@@ -41,6 +41,7 @@
 //! let (desired, mut wanted) = watch::channel(source::unknown());
 //! tokio::spawn(source::run(SourceParts {
 //!     client: Client::new(config, ClientOptions::default())?,
+//!     reopener: WatchReopener::default(),
 //!     node_name: "node-1".into(),
 //!     directory: directory.path().join("pods"),
 //!     api: Arc::clone(&api),

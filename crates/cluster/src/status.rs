@@ -19,6 +19,7 @@ mod decide;
 mod merge;
 mod merge_context;
 mod patch;
+mod reopen_pause;
 mod same;
 mod schedule;
 mod send;
@@ -32,11 +33,12 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use rubelet_api::wire::seconds;
-use rubelet_kube::Client;
+use rubelet_kube::{Client, WatchReopener};
 use rubelet_node_state::{clock::Clock, pod_board::PodBoard};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use self::send::StatusClient;
 pub(crate) use self::send::{delete_now, path};
 use crate::source::ApiPods;
 
@@ -48,6 +50,8 @@ const AT_ONCE: usize = 32;
 pub struct StatusParts {
     /// The API server.
     pub client: Client,
+    /// Opens the watch of the pods again, the one that reports the API server's copies.
+    pub reopener: WatchReopener,
     /// The node's statuses of its pods.
     pub board: Arc<PodBoard>,
     /// The API server's copies of them.
@@ -93,12 +97,14 @@ impl StatusMetrics for IgnoreDurations {
 pub async fn run(parts: StatusParts) {
     let StatusParts {
         client,
+        reopener,
         board,
         api,
         context,
         clock,
         metrics,
     } = parts;
+    let client = StatusClient { client, reopener };
     let task = task::StatusTask::new(client, board, api, context, clock, metrics, AT_ONCE);
     task.run().await;
 }

@@ -294,6 +294,11 @@ impl Client {
         self.limits.timeout
     }
 
+    /// The next watch uses a new connection; those that are open stay where they are.
+    pub(crate) fn renew_watch_connection(&self) {
+        self.shared.transport.renew_watch_connection();
+    }
+
     pub(crate) fn epoch(&self) -> watch::Receiver<u64> {
         self.shared.transport.epoch()
     }

@@ -68,4 +68,4 @@ pub use secret::Secret;
 pub use server_url::{ServerUrl, ServerUrlError};
 pub use transport::{ProxyConnectError, RootsError, TransportError};
 pub use unreadable::{ObjectName, UnreadableObject, UnreadableObjects};
-pub use watch::{Change, WatchTarget, Watcher};
+pub use watch::{Change, WatchReopener, WatchTarget, Watcher};

@@ -222,6 +222,11 @@ impl Transport {
         self.idle.clear();
     }
 
+    /// New watches use a new connection. The old one closes when the last watch on it has ended.
+    pub(crate) fn renew_watch_connection(&self) {
+        self.watches.clear();
+    }
+
     /// Sends a request and waits for the head of its answer.
     pub(crate) async fn send(
         &self,

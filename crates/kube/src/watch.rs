@@ -3,6 +3,7 @@
 mod event;
 mod lines;
 mod list;
+mod reopen;
 mod run;
 mod target;
 mod unreadable;
@@ -16,7 +17,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 pub(crate) use self::event::meta;
-pub use self::target::WatchTarget;
+pub use self::{reopen::WatchReopener, target::WatchTarget};
 use crate::client::Client;
 
 /// A change in a collection.
@@ -84,6 +85,15 @@ impl<T: DeserializeOwned + Send + 'static> Watcher<T> {
     pub fn min_timeout(mut self, least: Duration) -> Self {
         if let WatcherState::Ready(feed) = &mut self.state {
             feed.min_timeout = least;
+        }
+        self
+    }
+
+    /// Lets `reopener` open this watch again. Has no effect after the first [`next`](Self::next).
+    #[must_use]
+    pub fn reopened_by(mut self, reopener: &WatchReopener) -> Self {
+        if let WatcherState::Ready(feed) = &mut self.state {
+            feed.reopen = reopener.requests();
         }
         self
     }

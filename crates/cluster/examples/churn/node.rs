@@ -20,7 +20,7 @@ use rubelet_image_pull::{
     image_access::ImageAccess, images::PullParallelism, node_logins::NodeLogins,
     pull_rate::PullRate,
 };
-use rubelet_kube::{Client, ClientConfig, ClientOptions, Connector};
+use rubelet_kube::{Client, ClientConfig, ClientOptions, Connector, WatchReopener};
 use rubelet_kubelet::{
     agent::{Agent, AgentParts},
     pod_host::PodHost,
@@ -138,8 +138,10 @@ pub(crate) fn join(
         host_ips: Arc::new([]),
         runtime: "model".into(),
     };
+    let reopener = WatchReopener::default();
     tokio::spawn(status::run(StatusParts {
         client: client.clone(),
+        reopener: reopener.clone(),
         board: Arc::clone(&agent.pods),
         api: Arc::clone(&known),
         context: watch::Sender::new(context).subscribe(),
@@ -148,6 +150,7 @@ pub(crate) fn join(
     }));
     tokio::spawn(source::run(SourceParts {
         client,
+        reopener,
         node_name: NODE.into(),
         directory: disk.kept.path().to_owned(),
         api: known,

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use rubelet_api::pod::{Pod, PodSource};
 use rubelet_base::PodName;
-use rubelet_kube::{Change, Client, ObjectName, WatchTarget, Watcher};
+use rubelet_kube::{Change, Client, ObjectName, WatchReopener, WatchTarget, Watcher};
 use rubelet_node_state::{
     events::{EventType, Recorder},
     intents::IntentBoard,
@@ -43,6 +43,8 @@ pub struct SourceParts {
     /// The directory that keeps pods for a start without the API server; it contains all of their
     /// definitions, also secrets in them.
     pub directory: PathBuf,
+    /// Opens the watch of the pods again.
+    pub reopener: WatchReopener,
     /// The API server's copy of each pod.
     pub api: Arc<ApiPods>,
     /// Decides which pods may start.
@@ -68,11 +70,12 @@ pub fn unknown() -> Arc<Desired> {
 
 /// Follows the API server forever.
 pub async fn run(parts: SourceParts) {
-    let watcher = parts.client.watch(WatchTarget {
+    let target = WatchTarget {
         path: "/api/v1/pods".to_owned(),
         field_selector: Some(format!("spec.nodeName={}", parts.node_name)),
         label_selector: None,
-    });
+    };
+    let watcher = parts.client.watch(target).reopened_by(&parts.reopener);
     let stored = StoredPods::new(parts.directory.clone());
     let writer = stored.clone().run();
     let source = Source {

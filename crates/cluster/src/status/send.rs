@@ -1,7 +1,7 @@
 //! The calls.
 
 use rubelet_base::{PodName, PodUid};
-use rubelet_kube::{Client, PatchKind};
+use rubelet_kube::{Client, PatchKind, WatchReopener};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -23,8 +23,8 @@ pub(super) trait StatusApi: Clone + Send + Sync + 'static {
         uid: &PodUid,
     ) -> impl Future<Output = Result<(), CallError>> + Send + 'static;
 
-    /// Opens the watches again, each from where it was.
-    fn reopen_watches(&self);
+    /// Opens the watch of the pods again, from where it was.
+    fn reopen_watch(&self);
 }
 
 /// The fields of the response that are used.
@@ -55,16 +55,23 @@ pub(crate) fn delete_now(uid: &PodUid) -> Value {
     })
 }
 
-impl StatusApi for Client {
+/// The API server, and the watch that shows what it has.
+#[derive(Clone)]
+pub(super) struct StatusClient {
+    pub(super) client: Client,
+    pub(super) reopener: WatchReopener,
+}
+
+impl StatusApi for StatusClient {
     fn patch(
         &self,
         pod: &PodName,
         body: Value,
     ) -> impl Future<Output = Result<Box<str>, CallError>> + Send + 'static {
-        let (client, path) = (self.clone(), format!("{}/status", path(pod)));
+        let (client, path) = (self.client.clone(), format!("{}/status", path(pod)));
         async move {
             let kind = PatchKind::StrategicMerge;
-            let answer: PatchedPod = Client::patch(&client, &path, kind, &body).await?;
+            let answer: PatchedPod = client.patch(&path, kind, &body).await?;
             Ok(answer.metadata.resource_version)
         }
     }
@@ -74,11 +81,11 @@ impl StatusApi for Client {
         pod: &PodName,
         uid: &PodUid,
     ) -> impl Future<Output = Result<(), CallError>> + Send + 'static {
-        let (client, path, options) = (self.clone(), path(pod), delete_now(uid));
-        async move { Ok(Client::delete(&client, &path, &options).await?) }
+        let (client, path, options) = (self.client.clone(), path(pod), delete_now(uid));
+        async move { Ok(client.delete(&path, &options).await?) }
     }
 
-    fn reopen_watches(&self) {
-        self.reload();
+    fn reopen_watch(&self) {
+        self.reopener.reopen();
     }
 }

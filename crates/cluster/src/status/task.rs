@@ -19,6 +19,7 @@ use tracing::{debug, info, warn};
 use super::{
     StatusContext, StatusMetrics,
     decide::{StatusAction, decide},
+    reopen_pause::ReopenPause,
     schedule::{CallOutcome, Schedule},
     send::StatusApi,
     sync_state::PodSyncState,
@@ -56,8 +57,7 @@ pub(super) struct StatusTask<A> {
     seen_board: u64,
     seen_api: u64,
     calls: FuturesUnordered<Call>,
-    /// When the watches were opened again.
-    reopened: Option<Instant>,
+    reopen_pause: ReopenPause,
 }
 
 type Call = Pin<Box<dyn Future<Output = FinishedCall> + Send>>;
@@ -125,7 +125,7 @@ impl<A: StatusApi> StatusTask<A> {
             seen_board: 0,
             seen_api: 0,
             calls: FuturesUnordered::new(),
-            reopened: None,
+            reopen_pause: ReopenPause::new(WATCH_LAG_INITIAL, WATCH_LAG_MAX),
         }
     }
 
@@ -417,18 +417,14 @@ impl<A: StatusApi> StatusTask<A> {
     }
 
     /// Once for all pods that wait for the watch.
-    fn reopen_watches(&mut self, now: Instant) {
-        if self
-            .reopened
-            .is_some_and(|last| now < last + WATCH_LAG_INITIAL)
-        {
+    fn reopen_watch(&mut self, now: Instant) {
+        if !self.reopen_pause.is_over(now) {
             return;
         }
-        self.reopened = Some(now);
         info!(
-            "The API server accepted a pod status but its watch does not report it; opening the watches again"
+            "The API server accepted a pod status but its watch does not report it; opening the watch again"
         );
-        self.client.reopen_watches();
+        self.client.reopen_watch();
     }
 
     /// Schedules the checks that come without a change.
@@ -452,7 +448,7 @@ impl<A: StatusApi> StatusTask<A> {
                     // The next comparison is with what the watch reports.
                     pod.known.forget_acknowledged();
                     self.schedule.changed(uid);
-                    self.reopen_watches(now);
+                    self.reopen_watch(now);
                 }
                 Some(at) => self.schedule.look_again(uid, at),
                 None => {

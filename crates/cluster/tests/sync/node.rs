@@ -21,7 +21,9 @@ use rubelet_cluster::{
     source::{self, ApiPods, SourceParts, admission_gate::AdmissionGate},
     status::{self, IgnoreDurations, StatusContext, StatusParts},
 };
-use rubelet_kube::{Client, ClientConfig, ClientOptions, Connector, Credential, Secret};
+use rubelet_kube::{
+    Client, ClientConfig, ClientOptions, Connector, Credential, Secret, WatchReopener,
+};
 use rubelet_node_state::{
     board::Board,
     clock::Clock,
@@ -113,8 +115,10 @@ impl World {
         *tasks = JoinSet::new();
         let api: Arc<ApiPods> = Arc::new(Board::new());
         let (desired, wanted) = watch::channel(source::unknown());
+        let reopener = WatchReopener::default();
         tasks.spawn(source::run(SourceParts {
             client: self.client.clone(),
+            reopener: reopener.clone(),
             node_name: "n".into(),
             directory: PathBuf::from(self.directory.path()),
             api: Arc::clone(&api),
@@ -135,6 +139,7 @@ impl World {
         });
         tasks.spawn(status::run(StatusParts {
             client: self.client.clone(),
+            reopener,
             board: Arc::clone(&self.board),
             api: Arc::clone(&api),
             context,

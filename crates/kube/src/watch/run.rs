@@ -14,6 +14,7 @@ use super::{
     event::{Event, Meta},
     lines::{Lines, TooLong},
     list::{Listed, list},
+    reopen::ReopenRequests,
     target::WatchTarget,
     unreadable::WatchUnreadable,
 };
@@ -50,6 +51,7 @@ pub(super) struct WatchLoop<T> {
     client: Client,
     target: WatchTarget,
     pub(super) min_timeout: Duration,
+    pub(super) reopen: ReopenRequests,
     slot: ChangeSlot<T>,
     problem: watch::Sender<Option<String>>,
     unreadable: WatchUnreadable,
@@ -68,12 +70,15 @@ struct OpenWatch {
     /// Bookmarks come on it.
     bookmarks: bool,
     epoch: watch::Receiver<u64>,
+    reopen: ReopenRequests,
 }
 
 /// The end of a watch.
 enum WatchEnd {
     /// After `timeoutSeconds`, or because the client reconnects.
     Normal,
+    /// It is to be opened again, over a new connection.
+    Reopened,
     /// The server closed it early, or it is dead.
     Broken(ApiError),
 }
@@ -92,6 +97,7 @@ impl<T: DeserializeOwned + Send + 'static> WatchLoop<T> {
             client,
             target,
             min_timeout,
+            reopen: ReopenRequests::default(),
             slot,
             problem,
             backoff: Backoff::new(FIRST_DELAY, MAX_DELAY),
@@ -166,6 +172,10 @@ impl<T: DeserializeOwned + Send + 'static> WatchLoop<T> {
             let event = match open.event::<T>(None).await {
                 Ok(event) => event,
                 Err(WatchEnd::Normal) => return Ok(()),
+                Err(WatchEnd::Reopened) => {
+                    self.client.renew_watch_connection();
+                    return Ok(());
+                }
                 Err(WatchEnd::Broken(error)) => return Err(error),
             };
             match event {
@@ -234,6 +244,10 @@ impl<T: DeserializeOwned + Send + 'static> WatchLoop<T> {
             let event = match open.event::<T>(Some(INITIAL_EVENTS_TIMEOUT)).await {
                 Ok(event) => event,
                 Err(WatchEnd::Normal) => return Err(ApiError::TimedOut),
+                Err(WatchEnd::Reopened) => {
+                    self.client.renew_watch_connection();
+                    return Err(ApiError::TimedOut);
+                }
                 Err(WatchEnd::Broken(error)) => return Err(error),
             };
             match event {
@@ -274,6 +288,7 @@ impl<T: DeserializeOwned + Send + 'static> WatchLoop<T> {
         seconds: u64,
     ) -> Result<OpenWatch, ApiError> {
         let epoch = self.client.epoch();
+        let reopen = self.reopen.later();
         let body = self.client.stream(path, patience).await?;
         Ok(OpenWatch {
             body,
@@ -281,6 +296,7 @@ impl<T: DeserializeOwned + Send + 'static> WatchLoop<T> {
             until: Instant::now() + Duration::from_secs(seconds) + CLOSE_GRACE,
             bookmarks: false,
             epoch,
+            reopen,
         })
     }
 
@@ -330,6 +346,7 @@ impl OpenWatch {
                     let _still_there = changed;
                     return Err(WatchEnd::Normal);
                 }
+                () = self.reopen.next() => return Err(WatchEnd::Reopened),
             };
             match chunk {
                 Err(_) if until == self.until => return Err(WatchEnd::Normal),

@@ -35,7 +35,7 @@ use rubelet_config::{Flags, Resolved};
 use rubelet_cri::{ImageService, RuntimeService};
 use rubelet_host::open_files::limit_as_before;
 use rubelet_kube::{
-    Client, ClientOptions, UnreadableObjects,
+    Client, ClientOptions, UnreadableObjects, WatchReopener,
     certificates::{CertificateHooks, CertificateNotice, ClientCertificate, ClientSetup},
 };
 use rubelet_node_plan::{eviction::Pressure, node_status::NodeSettings};
@@ -328,8 +328,10 @@ impl Cluster {
     ) {
         let config = &resolved.config;
         let node_name = Arc::clone(&parts.node.name);
+        let reopener = WatchReopener::default();
         tasks.spawn(source::run(SourceParts {
             client: client.clone(),
+            reopener: reopener.clone(),
             node_name: Arc::clone(&node_name),
             directory: self.kept.join("api-pods"),
             api: Arc::clone(&self.api),
@@ -352,6 +354,7 @@ impl Cluster {
         ));
         tasks.spawn(status::run(StatusParts {
             client: client.clone(),
+            reopener,
             board: Arc::clone(&parts.board),
             api: Arc::clone(&self.api),
             context: follow,

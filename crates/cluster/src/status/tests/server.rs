@@ -231,7 +231,7 @@ impl StatusApi for Server {
         }
     }
 
-    fn reopen_watches(&self) {}
+    fn reopen_watch(&self) {}
 }
 
 /// A node at work.

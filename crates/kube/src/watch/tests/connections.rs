@@ -88,6 +88,32 @@ async fn after_a_reload_the_watch_continues_over_a_new_connection() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_watch_is_opened_again_over_a_new_connection_and_the_others_stay() {
+    let (other, _to_other) = TestAnswer::lines(&[bookmark(5, true)]);
+    let (first, _to) = TestAnswer::lines(&[bookmark(7, true)]);
+    let (second, _to) = TestAnswer::lines(&[event("ADDED", thing("a", 8, 1))]);
+    let server = scripted(vec![other, first, second]);
+    let client = server.client(true);
+    let reopener = WatchReopener::default();
+    let mut others = watcher(&client);
+    assert_eq!(next(&mut others).await, "=");
+    let mut watcher = watcher(&client).reopened_by(&reopener);
+    assert_eq!(next(&mut watcher).await, "=");
+    assert_eq!(server.connections(), 1);
+    let start = Instant::now();
+    let others = tokio::spawn(async move { next(&mut others).await });
+    let waiting = tokio::spawn(async move { next(&mut watcher).await });
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    reopener.reopen();
+    assert_eq!(waiting.await.unwrap(), "+a1");
+    assert_eq!(start.elapsed().as_secs(), 10);
+    assert_eq!(server.connections(), 2);
+    assert_eq!(server.asked().len(), 3);
+    assert!(server.asked()[2].has("resourceVersion=7"));
+    assert!(!others.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_watcher_that_is_dropped_ends_its_watch_and_keeps_the_connection() {
     let server = TestServer::new(|_| TestAnswer::lines(&[bookmark(5, true)]).0);
     let client = server.client(true);
