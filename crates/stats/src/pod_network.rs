@@ -17,6 +17,8 @@ use crate::{interfaces, sample::NetworkSample};
 
 /// Bytes of a table that are read: a pod may create any number of interfaces.
 const MOST_BYTES: u64 = 64 << 10;
+/// Bytes that most tables fit into.
+const USUAL_BYTES: usize = 4096;
 
 /// What the networks of pods are read from.
 pub(crate) struct NetworkReader<'a> {
@@ -49,7 +51,8 @@ impl<'a> NetworkReader<'a> {
     pub(crate) fn read(&self, process: &OwnedFd, at: Timestamp) -> Option<NetworkSample> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let table = openat(process, "net/dev", flags, Mode::empty()).ok()?;
-        let mut text = String::new();
+        // A usual table is read at once.
+        let mut text = String::with_capacity(USUAL_BYTES);
         let mut table = File::from(table).take(MOST_BYTES);
         table.read_to_string(&mut text).ok()?;
         interfaces::of_pod(&text, at)

@@ -20,33 +20,60 @@ const USUAL: usize = 4096;
 
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Reads the numbers of cgroups, one after the other. It keeps the last pod's directories open, and uses them for the
-/// cgroups below it: the kernel takes longer for a file with each directory on the way to it.
+/// Cgroups whose directories are kept open at most: those of all pods, and of the pods of each QoS class.
+const MOST_BASES: usize = 4;
+/// A kept cgroup is at most so many directories above one that is read: a container's is below its pod's, and that may be
+/// below the QoS class's.
+const MOST_BELOW: usize = 3;
+
+/// Reads the numbers of cgroups, one after the other. It keeps directories above them open and goes on from there: the
+/// kernel takes longer for a file with each directory on the way to it, and longest for one that has to be opened.
 pub struct StatsReader<'a> {
     pub(super) fs: &'a CgroupFs,
-    /// The last cgroup that was not below this one.
-    base: Option<CgroupPath>,
-    /// Its directories that were needed, in the order of the hierarchies.
-    base_dirs: Vec<Option<OwnedFd>>,
+    bases: Vec<Base>,
+    /// The base of the cgroup that is being read.
+    base: Option<usize>,
     text: Vec<u8>,
+    /// The way from an open directory to a file.
+    way: String,
+}
+
+/// A cgroup above others.
+struct Base {
+    path: CgroupPath,
+    /// Its directories that were needed, in the order of the hierarchies.
+    dirs: Vec<Option<OwnedFd>>,
 }
 
 impl<'a> StatsReader<'a> {
     pub(super) fn new(fs: &'a CgroupFs) -> Self {
         Self {
             fs,
+            bases: Vec::new(),
             base: None,
-            base_dirs: fs.hierarchies.iter().map(|_| None).collect(),
             text: Vec::with_capacity(USUAL),
+            way: String::new(),
         }
     }
 
     /// Prepares to read the cgroup `path`.
     pub(super) fn enter(&mut self, path: &CgroupPath) {
-        let base = self.base.as_ref();
-        if base.is_none_or(|base| below(base, path.relative()).is_none()) {
-            self.base_dirs.fill_with(|| None);
-            self.base = Some(path.clone());
+        let is_near = |base: &Base| {
+            let rest = below(&base.path, path.relative());
+            rest.is_some_and(|rest| rest.split('/').count() <= MOST_BELOW)
+        };
+        self.base = self.bases.iter().position(is_near);
+        if self.base.is_none()
+            && let Some(parent) = path.parent()
+        {
+            if self.bases.len() == MOST_BASES {
+                self.bases.clear();
+            }
+            self.base = Some(self.bases.len());
+            self.bases.push(Base {
+                path: parent,
+                dirs: self.fs.hierarchies.iter().map(|_| None).collect(),
+            });
         }
     }
 
@@ -64,14 +91,15 @@ impl<'a> StatsReader<'a> {
             from: None,
             below: relative,
             text: &mut self.text,
+            way: &mut self.way,
         };
-        if let Some(base) = &self.base
-            && let Some(rest) = below(base, relative)
+        if let Some(base) = self.base.map(|base| &mut self.bases[base])
+            && let Some(rest) = below(&base.path, relative)
         {
-            let kept = &mut self.base_dirs[index];
+            let kept = &mut base.dirs[index];
             if kept.is_none() {
                 // One that can't be opened is reported with its first file.
-                let base = root.join(base.relative());
+                let base = root.join(base.path.relative());
                 *kept = open(base, DIRECTORY, Mode::empty()).ok();
             }
             if let Some(kept) = kept {
@@ -99,6 +127,7 @@ pub(super) struct StatsDir<'r> {
     from: Option<Directory<'r>>,
     below: &'r str,
     text: &'r mut Vec<u8>,
+    way: &'r mut String,
 }
 
 enum Directory<'r> {
@@ -116,7 +145,7 @@ impl AsFd for Directory<'_> {
 }
 
 impl StatsDir<'_> {
-    /// Opens the directory for several files: then the kernel looks for it once.
+    /// Opens the directory, for more files than the kernel finds in the same time by the way to them.
     pub(super) fn open(mut self) -> Self {
         if !self.below.is_empty()
             && let Some(from) = &self.from
@@ -146,7 +175,15 @@ impl StatsDir<'_> {
     fn read(&mut self, name: &str) -> io::Result<()> {
         let (flags, mode) = (OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
         let file = match &self.from {
-            Some(dir) => openat(dir, Path::new(self.below).join(name), flags, mode)?,
+            Some(dir) => {
+                self.way.clear();
+                if !self.below.is_empty() {
+                    self.way.push_str(self.below);
+                    self.way.push('/');
+                }
+                self.way.push_str(name);
+                openat(dir, self.way.as_str(), flags, mode)?
+            }
             None => open(self.path().join(name), flags, mode)?,
         };
         self.text.clear();

@@ -299,8 +299,30 @@ fn only_the_root_of_version_1_has_numbers_of_the_whole_machine() {
 #[test]
 fn a_cgroup_is_found_whatever_was_read_before() {
     let (root_1, root_2) = (temp(), temp());
-    let numbers = [("a", 1), ("a/c", 2), ("ab", 3), ("a/cd", 4), ("b/c", 5)];
-    for (name, number) in numbers {
+    // Pods of several classes in turn, and more places than are kept.
+    let names = [
+        "a",
+        "a/c",
+        "ab",
+        "a/cd",
+        "b/c",
+        "k/b/p1",
+        "k/b/p1/c",
+        "k/p2",
+        "k/p2/c",
+        "k/b/p3",
+        "k/b/p3/c",
+        "k/u/p4",
+        "k/u/p4/c",
+        "k/b/p5/c",
+        "x/y",
+        "y/z/x/w/v",
+        "z/x",
+        "k/b/p5",
+        "k",
+    ];
+    let numbers: Vec<_> = (1..).zip(names).collect();
+    for &(number, name) in &numbers {
         let usage = format!("{name}/cpuacct.usage");
         let (stat, controllers) = (
             format!("{name}/cpu.stat"),
@@ -319,7 +341,7 @@ fn a_cgroup_is_found_whatever_was_read_before() {
         v2(root_2.path()),
     ] {
         let mut reader = fs.stats_reader();
-        for (name, number) in numbers {
+        for &(number, name) in &numbers {
             let path = path(&format!("/{name}"));
             let cpu = reader
                 .read(&path, StatsScope::Counters)

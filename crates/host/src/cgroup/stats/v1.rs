@@ -20,8 +20,7 @@ pub(super) fn stats(
     let path = path.relative();
     let mut stats = CgroupStats::default();
     let quota_is_there = reader.fs.hierarchy("cpu") == reader.fs.hierarchy("cpuacct");
-    if let Some(dir) = reader.dir("cpuacct", path) {
-        let mut accounting = if all { dir.open() } else { dir };
+    if let Some(mut accounting) = reader.dir("cpuacct", path) {
         let mut cpu = CpuStats {
             usage_ns: accounting.number("cpuacct.usage")?.unwrap_or_default(),
             ..CpuStats::default()
@@ -37,20 +36,20 @@ pub(super) fn stats(
         stats.cpu = Some(cpu);
     }
     if let Some(dir) = reader.dir("memory", path) {
-        let (memory, swap) = memory(&mut dir.open(), all)?;
+        let mut dir = if all { dir.open() } else { dir };
+        let (memory, swap) = memory(&mut dir, all)?;
         (stats.memory, stats.swap) = (Some(memory), swap);
     }
     if scope != StatsScope::Usage
-        && let Some(dir) = reader.dir("pids", path)
+        && let Some(mut dir) = reader.dir("pids", path)
     {
-        let mut dir = if all { dir.open() } else { dir };
         stats.pids = dir.pids(scope)?;
     }
     if !all {
         return Ok(stats);
     }
-    if let Some(dir) = reader.dir("blkio", path) {
-        stats.io = io(&mut dir.open())?;
+    if let Some(mut dir) = reader.dir("blkio", path) {
+        stats.io = io(&mut dir)?;
     }
     if scope == StatsScope::All
         && let Some(dir) = reader.dir("hugetlb", path)
