@@ -57,6 +57,8 @@ pub(crate) enum PodControl {
         grace: Duration,
         /// Time since which it is no longer desired.
         since: Timestamp,
+        /// The generation of the pod as its source deletes it; 0 if no source names it any more.
+        generation: i64,
     },
 }
 
@@ -148,6 +150,8 @@ pub(crate) struct PodTask {
     /// The ephemeral containers that were added to it, as JSON.
     ephemeral: Vec<Box<str>>,
     generation: i64,
+    /// The generation of the pod's deletion, which the API server counts, too; 0 without one.
+    deletion_generation: i64,
     /// Stops of containers that failed.
     unfinished: BTreeMap<ContainerId, UnfinishedStop>,
     /// The pod that the host was last prepared for; an edit may require another cgroup.

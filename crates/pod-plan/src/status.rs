@@ -84,7 +84,9 @@ pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -
 /// generations of its pods.
 fn generation(snapshot: &PodSnapshot<'_>) -> i64 {
     match snapshot.pod.source {
-        PodSource::Api => snapshot.pod.generation,
+        // Older ones do not.
+        PodSource::Api if snapshot.pod.generation == 0 => 0,
+        PodSource::Api => snapshot.pod.generation.max(snapshot.generation),
         PodSource::File | PodSource::Http => snapshot.generation,
     }
 }

@@ -96,6 +96,7 @@ impl PodTask {
             from_source,
             ephemeral: Vec::new(),
             generation,
+            deletion_generation: 0,
             unfinished: BTreeMap::new(),
             prepared: None,
             object_changes,
@@ -218,9 +219,15 @@ impl PodTask {
     fn take_control(&mut self) -> Target {
         let control = self.control.borrow_and_update().clone();
         match control {
-            PodControl::Remove { grace, .. } => Target::Remove {
-                grace: self.shortest_grace(grace),
-            },
+            PodControl::Remove {
+                grace, generation, ..
+            } => {
+                // Once no source names the pod, its last generation stays.
+                self.deletion_generation = self.deletion_generation.max(generation);
+                Target::Remove {
+                    grace: self.shortest_grace(grace),
+                }
+            }
             PodControl::Run(pod) => {
                 if !Arc::ptr_eq(&pod, &self.from_source) {
                     let ended = self.status.as_ref().is_some_and(|s| s.phase.is_terminal());
@@ -283,12 +290,12 @@ impl PodTask {
         self.ephemeral = wanted;
     }
 
-    /// The generation of the pod, which the API server counts for its own pods and this task for
-    /// others.
+    /// The generation of the pod, which the API server counts for its own pods, deletions
+    /// included, and this task for others.
     fn generation_of_pod(&self) -> i64 {
         match self.pod.generation {
             0 => self.generation,
-            generation => generation,
+            generation => generation.max(self.deletion_generation),
         }
     }
 
@@ -334,7 +341,7 @@ impl PodTask {
             );
         }
         let deletion = match (&*self.control.borrow(), target) {
-            (PodControl::Remove { grace, since }, _) => Some((*since, *grace)),
+            (PodControl::Remove { grace, since, .. }, _) => Some((*since, *grace)),
             _ => None,
         };
         let (before, now) = (self.status.as_ref(), context.clock.now());

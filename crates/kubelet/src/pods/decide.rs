@@ -30,7 +30,12 @@ pub(super) enum TableAction {
     /// Pass an edit to the task.
     Update(Arc<Pod>),
     /// Have the task remove the pod, or shorten the grace period of its removal.
-    Remove(PodUid, Duration),
+    Remove {
+        uid: PodUid,
+        grace: Duration,
+        /// The generation of the pod as its source deletes it; 0 if no source names it any more.
+        generation: i64,
+    },
     /// Start a task that removes a pod which is deleted in the API server.
     SpawnRemoval(Arc<Pod>, Duration),
     /// Start a task that removes a pod in the runtime which no source names.
@@ -73,8 +78,13 @@ pub(super) fn decide(snapshot: &TableSnapshot<'_>) -> Vec<TableAction> {
         .chain(undesired.map(|pod| &pod.name))
         .collect();
     for (uid, task) in snapshot.tasks {
-        if let Some(grace) = grace_of_removal(task, snapshot.desired.get(uid)) {
-            actions.push(TableAction::Remove(uid.clone(), grace));
+        let wanted = snapshot.desired.get(uid);
+        if let Some(grace) = grace_of_removal(task, wanted) {
+            actions.push(TableAction::Remove {
+                uid: uid.clone(),
+                grace,
+                generation: wanted.map_or(0, |pod| pod.generation),
+            });
         }
     }
     for (uid, pod) in in_order(snapshot.desired) {

@@ -353,7 +353,11 @@ impl PodTable {
                     entry.control.send_replace(PodControl::Run(pod));
                 }
             }
-            TableAction::Remove(uid, grace) => {
+            TableAction::Remove {
+                uid,
+                grace,
+                generation,
+            } => {
                 let since = self.context.clock.now();
                 if let Some(entry) = self.tasks.get_mut(&uid) {
                     info!(pod = %entry.view.name, %uid, ?grace, "Pod removed from its source, terminating it");
@@ -364,9 +368,11 @@ impl PodTable {
                     };
                     entry.view.running = None;
                     entry.view.grace = grace;
-                    entry
-                        .control
-                        .send_replace(PodControl::Remove { grace, since });
+                    entry.control.send_replace(PodControl::Remove {
+                        grace,
+                        since,
+                        generation,
+                    });
                 }
             }
             TableAction::SpawnRemoval(pod, grace) => {
@@ -403,6 +409,7 @@ impl PodTable {
             Some(grace) => PodControl::Remove {
                 grace,
                 since: self.context.clock.now(),
+                generation: pod.generation,
             },
             None => PodControl::Run(Arc::clone(&pod)),
         };

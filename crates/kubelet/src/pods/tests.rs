@@ -93,7 +93,7 @@ impl Table {
         let short = |action: TableAction| match action {
             TableAction::Spawn(pod) => format!("spawn {}", pod.uid),
             TableAction::Update(pod) => format!("update {}", pod.uid),
-            TableAction::Remove(uid, grace) => format!("remove {uid} {grace:?}"),
+            TableAction::Remove { uid, grace, .. } => format!("remove {uid} {grace:?}"),
             TableAction::SpawnRemoval(pod, grace) => {
                 format!("spawn-removal {} {grace:?}", pod.uid)
             }

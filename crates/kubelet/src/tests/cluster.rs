@@ -166,6 +166,32 @@ async fn a_deletion_can_be_shortened_while_containers_terminate() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_status_tells_which_deletion_the_node_has_seen() {
+    let mut node = Node::new();
+    node.sim.on_image("app:1", Behavior::runs().ignoring_term());
+    node.apply("web", APP);
+    node.change_in_api("web", |pod| pod.generation = 3);
+    node.until_running().await;
+    let tells = |node: &Node, generation: i64| {
+        let status = node.pod("web").unwrap().status.clone();
+        let mut conditions = status.conditions.iter();
+        status.observed_generation == generation
+            && conditions.all(|one| one.observed_generation == generation)
+    };
+    assert!(tells(&node, 3));
+    node.delete_in_api("web", 600);
+    node.until("the deletion", |node| tells(node, 4)).await;
+    node.restart().await;
+    sleep(seconds(5)).await;
+    assert!(tells(&node, 4));
+    node.delete_in_api("web", 300);
+    node.until("the shorter one", |node| tells(node, 5)).await;
+    let finished = |node: &Node| node.pod("web").is_some_and(|entry| entry.finished);
+    node.until("the end", finished).await;
+    assert!(tells(&node, 5));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_restarted_agent_continues_deletions() {
     let mut node = Node::new();
     let uid = node.apply("web", APP);

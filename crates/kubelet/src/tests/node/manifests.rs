@@ -54,6 +54,8 @@ impl Node {
                 at: rubelet_pod_plan::after(now, grace),
                 grace,
             });
+            // That of a server that counts them.
+            pod.generation += i64::from(pod.generation > 0);
         });
     }
 
