@@ -93,7 +93,7 @@ impl<T: DeserializeOwned + Send + 'static> Watcher<T> {
     #[must_use]
     pub fn reopened_by(mut self, reopener: &WatchReopener) -> Self {
         if let WatcherState::Ready(feed) = &mut self.state {
-            feed.reopen = reopener.requests();
+            feed.reopener = Some(reopener.clone());
         }
         self
     }

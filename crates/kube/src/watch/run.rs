@@ -14,7 +14,7 @@ use super::{
     event::{Event, Meta},
     lines::{Lines, TooLong},
     list::{Listed, list},
-    reopen::ReopenRequests,
+    reopen::{WatchReopener, requested},
     target::WatchTarget,
     unreadable::WatchUnreadable,
 };
@@ -51,7 +51,7 @@ pub(super) struct WatchLoop<T> {
     client: Client,
     target: WatchTarget,
     pub(super) min_timeout: Duration,
-    pub(super) reopen: ReopenRequests,
+    pub(super) reopener: Option<WatchReopener>,
     slot: ChangeSlot<T>,
     problem: watch::Sender<Option<String>>,
     unreadable: WatchUnreadable,
@@ -70,15 +70,12 @@ struct OpenWatch {
     /// Bookmarks come on it.
     bookmarks: bool,
     epoch: watch::Receiver<u64>,
-    reopen: ReopenRequests,
 }
 
 /// The end of a watch.
 enum WatchEnd {
     /// After `timeoutSeconds`, or because the client reconnects.
     Normal,
-    /// It is to be opened again, over a new connection.
-    Reopened,
     /// The server closed it early, or it is dead.
     Broken(ApiError),
 }
@@ -97,7 +94,7 @@ impl<T: DeserializeOwned + Send + 'static> WatchLoop<T> {
             client,
             target,
             min_timeout,
-            reopen: ReopenRequests::default(),
+            reopener: None,
             slot,
             problem,
             backoff: Backoff::new(FIRST_DELAY, MAX_DELAY),
@@ -168,14 +165,18 @@ impl<T: DeserializeOwned + Send + 'static> WatchLoop<T> {
             }
         };
         self.works();
+        let mut requests = self.reopener.as_ref().map(WatchReopener::requests);
         loop {
-            let event = match open.event::<T>(None).await {
-                Ok(event) => event,
-                Err(WatchEnd::Normal) => return Ok(()),
-                Err(WatchEnd::Reopened) => {
+            let event = tokio::select! {
+                event = open.event::<T>(None) => event,
+                () = requested(&mut requests) => {
                     self.client.renew_watch_connection();
                     return Ok(());
                 }
+            };
+            let event = match event {
+                Ok(event) => event,
+                Err(WatchEnd::Normal) => return Ok(()),
                 Err(WatchEnd::Broken(error)) => return Err(error),
             };
             match event {
@@ -244,10 +245,6 @@ impl<T: DeserializeOwned + Send + 'static> WatchLoop<T> {
             let event = match open.event::<T>(Some(INITIAL_EVENTS_TIMEOUT)).await {
                 Ok(event) => event,
                 Err(WatchEnd::Normal) => return Err(ApiError::TimedOut),
-                Err(WatchEnd::Reopened) => {
-                    self.client.renew_watch_connection();
-                    return Err(ApiError::TimedOut);
-                }
                 Err(WatchEnd::Broken(error)) => return Err(error),
             };
             match event {
@@ -288,7 +285,6 @@ impl<T: DeserializeOwned + Send + 'static> WatchLoop<T> {
         seconds: u64,
     ) -> Result<OpenWatch, ApiError> {
         let epoch = self.client.epoch();
-        let reopen = self.reopen.later();
         let body = self.client.stream(path, patience).await?;
         Ok(OpenWatch {
             body,
@@ -296,7 +292,6 @@ impl<T: DeserializeOwned + Send + 'static> WatchLoop<T> {
             until: Instant::now() + Duration::from_secs(seconds) + CLOSE_GRACE,
             bookmarks: false,
             epoch,
-            reopen,
         })
     }
 
@@ -346,7 +341,6 @@ impl OpenWatch {
                     let _still_there = changed;
                     return Err(WatchEnd::Normal);
                 }
-                () = self.reopen.next() => return Err(WatchEnd::Reopened),
             };
             match chunk {
                 Err(_) if until == self.until => return Err(WatchEnd::Normal),
