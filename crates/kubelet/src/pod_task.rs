@@ -150,8 +150,6 @@ pub(crate) struct PodTask {
     /// The ephemeral containers that were added to it, as JSON.
     ephemeral: Vec<Box<str>>,
     generation: i64,
-    /// The generation of the pod's deletion, which the API server counts, too; 0 without one.
-    deletion_generation: i64,
     /// Stops of containers that failed.
     unfinished: BTreeMap<ContainerId, UnfinishedStop>,
     /// The pod that the host was last prepared for; an edit may require another cgroup.

@@ -37,7 +37,8 @@ pub struct PodSnapshot<'a> {
     pub probes: &'a ProbeResults,
     /// Requests of an operator.
     pub intents: &'a OperatorIntents,
-    /// Generation of the specification, or of the pod's deletion; 0 if unknown.
+    /// Generation of the specification, or of the pod's deletion, that the plan is about; 0 if
+    /// nobody counts.
     pub generation: i64,
 }
 

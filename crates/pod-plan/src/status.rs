@@ -73,21 +73,10 @@ pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -
         ),
         pod_ips: pod_ips(snapshot),
         conditions,
-        observed_generation: generation(snapshot),
+        observed_generation: snapshot.generation,
         init_containers,
         containers,
         ephemeral_containers,
-    }
-}
-
-/// The generation of the specification that the status describes. The API server counts the
-/// generations of its pods.
-fn generation(snapshot: &PodSnapshot<'_>) -> i64 {
-    match snapshot.pod.source {
-        // Older ones do not.
-        PodSource::Api if snapshot.pod.generation == 0 => 0,
-        PodSource::Api => snapshot.pod.generation.max(snapshot.generation),
-        PodSource::File | PodSource::Http => snapshot.generation,
     }
 }
 

@@ -96,7 +96,6 @@ impl PodTask {
             from_source,
             ephemeral: Vec::new(),
             generation,
-            deletion_generation: 0,
             unfinished: BTreeMap::new(),
             prepared: None,
             object_changes,
@@ -219,15 +218,9 @@ impl PodTask {
     fn take_control(&mut self) -> Target {
         let control = self.control.borrow_and_update().clone();
         match control {
-            PodControl::Remove {
-                grace, generation, ..
-            } => {
-                // Once no source names the pod, its last generation stays.
-                self.deletion_generation = self.deletion_generation.max(generation);
-                Target::Remove {
-                    grace: self.shortest_grace(grace),
-                }
-            }
+            PodControl::Remove { grace, .. } => Target::Remove {
+                grace: self.shortest_grace(grace),
+            },
             PodControl::Run(pod) => {
                 if !Arc::ptr_eq(&pod, &self.from_source) {
                     let ended = self.status.as_ref().is_some_and(|s| s.phase.is_terminal());
@@ -293,9 +286,12 @@ impl PodTask {
     /// The generation of the pod, which the API server counts for its own pods, deletions
     /// included, and this task for others.
     fn generation_of_pod(&self) -> i64 {
-        match self.pod.generation {
-            0 => self.generation,
-            generation => generation.max(self.deletion_generation),
+        if self.pod.source != PodSource::Api {
+            return self.generation;
+        }
+        match *self.control.borrow() {
+            PodControl::Remove { generation, .. } => self.pod.generation.max(generation),
+            PodControl::Run(_) => self.pod.generation,
         }
     }
 

@@ -74,7 +74,7 @@ pub(super) fn all(
             last_transition: old
                 .filter(|old| old.status == status)
                 .map_or(now, |old| old.last_transition),
-            observed_generation: super::generation(snapshot),
+            observed_generation: snapshot.generation,
         });
     }
     conditions

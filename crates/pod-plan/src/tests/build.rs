@@ -181,7 +181,7 @@ impl Node {
                 settings: &PlanSettings::default(),
                 probes: &self.probes,
                 intents: &self.intents,
-                generation: 0,
+                generation: pod.generation,
             },
             at(now),
         );
