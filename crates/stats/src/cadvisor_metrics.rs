@@ -121,6 +121,9 @@ const NOTHING: MeasuredObject<'static> = MeasuredObject {
     labels: SharedLabels::NONE,
 };
 
+/// Bytes of the metrics of one object, in which each line has all labels.
+const USUAL: usize = 6 << 10;
+
 /// Renders the metrics.
 #[must_use]
 pub fn cadvisor_metrics(sample: &StatsSample) -> String {
@@ -135,7 +138,7 @@ pub fn cadvisor_metrics(sample: &StatsSample) -> String {
         .into_iter()
         .map(MeasuredObject::with_labels)
         .collect();
-    let mut metrics = Exposition::default();
+    let mut metrics = Exposition::with_capacity(objects.len() * USUAL);
     usage::write(&mut metrics, &objects);
     disk::write(&mut metrics, &objects, sample);
     machine::write(&mut metrics, sample);

@@ -4,7 +4,10 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     num::NonZero,
     panic::resume_unwind,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
 };
 
@@ -15,7 +18,6 @@ use crate::{
     cgroup_request::{CgroupReadings, CgroupRequest},
     filesystem,
     known_pods::KnownPods,
-    target::PodTarget,
 };
 
 /// Threads that read at the same time: one request is soon done, and leaves processors to the pods.
@@ -49,16 +51,14 @@ pub(crate) fn read(
     known: &mut KnownPods,
 ) -> CgroupReadings {
     let before = Mutex::new(std::mem::take(known));
-    let before = &before;
+    let next = AtomicUsize::new(0);
+    let read_some = || read_pods(request, fs, &next, &before);
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let each = request.targets.len().div_ceil(cores.min(MOST_THREADS));
-    let mut chunks = request.targets.chunks(each.max(FEW_PODS));
-    let first = chunks.next().unwrap_or_default();
+    let most = cores.min(MOST_THREADS);
+    let threads = request.targets.len().div_ceil(FEW_PODS).min(most);
     let all = thread::scope(|scope| {
-        let others: Vec<_> = chunks
-            .map(|pods| scope.spawn(|| read_pods(request, fs, pods, before)))
-            .collect();
-        let mut all = read_pods(request, fs, first, before);
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(read_some)).collect();
+        let mut all = read_some();
         for other in others {
             // A panic there is one here.
             all.extend(other.join().unwrap_or_else(|cause| resume_unwind(cause)));
@@ -80,15 +80,18 @@ pub(crate) fn read(
     readings
 }
 
+/// Reads pods, beginning with that of the number `next`, until none is left: others that do so take the next ones, and a
+/// thread that has to wait for a processor holds up the pod that it reads only.
 fn read_pods(
     request: &CgroupRequest<'_>,
     fs: &CgroupFs,
-    pods: &[PodTarget],
+    next: &AtomicUsize,
     before: &Mutex<KnownPods>,
 ) -> PodReadings {
     let mut all = PodReadings::default();
     let mut reader = fs.stats_reader();
-    for pod in pods {
+    let take = || request.targets.get(next.fetch_add(1, Ordering::Relaxed));
+    while let Some(pod) = take() {
         let known = before.lock().remove(&pod.uid);
         let known = request.read_pod(fs, &mut reader, pod, known, &mut all.readings);
         all.known

@@ -20,6 +20,13 @@ pub(crate) struct Exposition {
 }
 
 impl Exposition {
+    /// A document of about so many bytes: one that grows is copied again and again.
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        Self {
+            text: String::with_capacity(bytes),
+        }
+    }
+
     /// Adds a metric with all its values; nothing if there are none.
     pub(crate) fn metric(
         &mut self,
