@@ -1,4 +1,4 @@
-//! Prints the median round trip time of 1000 echo requests on loopback, 2 ms apart, in microseconds.
+//! Prints the median round trip time of 500 echo requests on loopback, 20 ms apart, in microseconds.
 //! Needs root.
 
 use std::{
@@ -18,8 +18,8 @@ use rubelet_netprobe::{
 #[expect(clippy::print_stdout, reason = "its result")]
 fn main() -> Result<(), Box<dyn Error>> {
     let options = PingOptions {
-        count: Some(1000),
-        interval: Duration::from_millis(2),
+        count: Some(500),
+        interval: Duration::from_millis(20),
         ..PingOptions::default()
     };
     let target = PingTarget {
