@@ -13,6 +13,7 @@ mod kill;
 mod member;
 mod memory_level;
 mod oom;
+mod oom_group;
 mod pause;
 mod remove;
 mod root;
@@ -35,6 +36,7 @@ pub use ensure::EnsureError;
 pub use freeze::FreezeError;
 pub use kill::KillError;
 pub use memory_level::MemoryLevel;
+pub use oom_group::OomGroupFile;
 pub use remove::{CgroupRemoval, RemoveError};
 pub use root::RootProcessesError;
 pub use stats::{

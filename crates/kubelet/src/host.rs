@@ -26,7 +26,7 @@ use rubelet_api::{
 use rubelet_base::{ContainerId, ErrorChain, PodName, PodUid, event_reason};
 use rubelet_cgroup_plan::{CgroupDriver, CgroupLayout, CgroupPath};
 use rubelet_cri::v1;
-use rubelet_host::{CgroupFs, Machine};
+use rubelet_host::{CgroupFs, Machine, cgroup::OomGroupFile};
 use rubelet_logs::layout::PodLogDir;
 pub use rubelet_node_plan::SwapBehavior;
 use rubelet_node_plan::{
@@ -186,6 +186,35 @@ impl LocalHost {
     #[must_use]
     pub fn kubepods(&self) -> Vec<CgroupPath> {
         self.inner.cgroups.kubepods()
+    }
+
+    /// Whether an OOM kill is to end whole containers, and the kernel can do that.
+    #[must_use]
+    pub(crate) fn kills_groups(&self) -> bool {
+        let settings = &self.inner.container_settings;
+        settings.cgroup_layout == CgroupLayout::V2 && !settings.single_process_oom_kill
+    }
+
+    /// The files that say so, of these containers of a pod whose cgroups are scopes of systemd.
+    pub(crate) async fn oom_groups(
+        &self,
+        pod: Arc<Pod>,
+        containers: Vec<ContainerId>,
+    ) -> Vec<(ContainerId, OomGroupFile)> {
+        self.blocking(move |inner| inner.cgroups.oom_groups(&pod, &containers))
+            .await
+    }
+
+    /// Lets OOM kills end whole containers; returns for how many that was not so. What is gone is skipped.
+    pub(crate) async fn enable_oom_groups(&self, files: Vec<OomGroupFile>) -> usize {
+        if files.is_empty() {
+            return 0;
+        }
+        self.blocking(move |_| {
+            let enabled = files.iter().map(|file| file.enable().unwrap_or(false));
+            enabled.filter(|enabled| *enabled).count()
+        })
+        .await
     }
 
     async fn blocking<T: Send + 'static>(

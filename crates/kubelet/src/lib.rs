@@ -16,6 +16,7 @@
 //! | [`node_allocatable`] | the runtime's cgroup driver | limits of all pods together, and of what the reservations are for |
 //! | [`log_rotation`] | statuses of running containers, sizes of logs | rotated logs |
 //! | [`oom_watch`] | the log of the kernel | events of the node |
+//! | [`group_kill`] | running containers, changes of their cgroups | `memory.oom.group` |
 //! | [`records::RecordWriter`] | status and history | one small file per pod |
 //!
 //! Other crates read the state of pods from the boards of `node-state`. [`agent`] assembles the
@@ -57,6 +58,7 @@
 pub mod agent;
 mod drain;
 pub mod eviction;
+pub mod group_kill;
 pub mod host;
 mod host_ports;
 pub mod image_collection;

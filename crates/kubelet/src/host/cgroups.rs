@@ -2,6 +2,7 @@
 //! systemd driver until systemd answers.
 
 mod node;
+mod oom_groups;
 mod slices;
 
 use std::{

@@ -1,5 +1,7 @@
 //! The real host in a directory of the test.
 
+mod group_kill;
+
 use std::{
     path::Path,
     sync::mpsc::{Receiver, Sender, channel},

@@ -5,7 +5,9 @@ use std::{path::Path, sync::Arc};
 
 use rubelet_config::{Flags, Resolved};
 use rubelet_cri::{ImageService, RuntimeService};
-use rubelet_kubelet::{agent::Agent, pod_host::PodHost};
+use rubelet_kubelet::{
+    agent::Agent, group_kill::keep_group_kills, host::LocalHost, pod_host::PodHost,
+};
 use rubelet_node_state::{events::Recorder, objects::ObjectSource};
 use tokio::task::JoinSet;
 
@@ -96,6 +98,8 @@ pub(super) async fn build(
     let mut tasks = JoinSet::new();
     let state = agent.runtime_state.clone();
     tasks.spawn(runtime_name::keep(state, endpoint, name_record));
+    let pods = Arc::clone(&agent.pods);
+    tasks.spawn(keep_group_kills(pods, LocalHost::clone(&host)));
     if let Some(cgroup) = system_cgroup {
         tasks.spawn(cgroup.keep());
     }

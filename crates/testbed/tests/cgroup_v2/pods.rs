@@ -14,7 +14,7 @@ const DEVICES: &str = "mknod /null c 1 3 && echo x > /null && echo null-works; \
     mknod /console c 5 1 && { echo x 2>&1 > /console; echo wrote-console-$?; }";
 
 /// A pod with limits of half a CPU and 64 MiB.
-fn limited() -> Value {
+pub(crate) fn limited() -> Value {
     with_limits("limited", &json!({ "cpu": "500m", "memory": "64Mi" }))
 }
 
@@ -27,7 +27,8 @@ fn with_limits(name: &str, limits: &Value) -> Value {
 }
 
 /// Asserts the contents of files in a cgroup.
-fn assert_holds(node: &mut Node, cgroup: &str, files: &[(&str, &str)]) -> Result<()> {
+#[track_caller]
+pub(crate) fn assert_holds(node: &mut Node, cgroup: &str, files: &[(&str, &str)]) -> Result<()> {
     for (file, expected) in files {
         let value = node.run(&format!("cat {cgroup}/{file}"))?;
         assert_eq!(value.trim(), *expected, "{cgroup}/{file}");
@@ -155,11 +156,11 @@ fn edited_limits_are_applied_in_place_with_huge_pages() -> Result<()> {
     node.remove("huge", &cgroup)
 }
 
-const KUBEPODS: &str = "/sys/fs/cgroup/kubepods.slice";
+pub(crate) const KUBEPODS: &str = "/sys/fs/cgroup/kubepods.slice";
 
 /// Asserts the values of the slices of the node and the tiers while Burstable pods request half a
 /// CPU in total.
-fn assert_node_slices(node: &mut Node) -> Result<()> {
+pub(crate) fn assert_node_slices(node: &mut Node) -> Result<()> {
     let number = |text: String| text.trim().parse::<u64>();
     let cpus = number(node.run("grep -c ^processor /proc/cpuinfo")?)?;
     let memory = number(node.run("grep MemTotal /proc/meminfo | tr -dc 0-9")?)? << 10;
@@ -223,6 +224,7 @@ fn systemd_keeps_the_cgroups_of_containers() -> Result<()> {
     }
     assert_node_slices(&mut node)?;
     assert_holds(&mut node, &cgroup, &expected)?;
+    assert_group_kill_is_kept(&mut node, &cgroup)?;
     assert_eq!(node.run(&format!("cat {shim}/cgroup.procs"))?, pid);
 
     // The pod continues without the agent, and with the next one.
@@ -247,9 +249,17 @@ fn systemd_keeps_the_cgroups_of_containers() -> Result<()> {
     Ok(())
 }
 
+/// Asserts that an OOM kill still ends a whole container after somebody has changed that, as systemd does to all scopes
+/// when it is reloaded.
+pub(crate) fn assert_group_kill_is_kept(node: &mut Node, cgroup: &str) -> Result<()> {
+    let file = format!("{cgroup}/memory.oom.group");
+    node.run(&format!("echo 0 > {file}"))?;
+    node.wait_for(&format!("[ $(cat {file}) = 1 ]"))
+}
+
 /// Edits the limits of the pod `limited`, whose container is in `cgroup`, and asserts that its slice is
 /// updated. An earlier agent created the slice.
-fn edit_the_limits(node: &mut Node, cgroup: &str) -> Result<()> {
+pub(crate) fn edit_the_limits(node: &mut Node, cgroup: &str) -> Result<()> {
     let inode = |cgroup: &str| format!("stat -c %i {cgroup}/..");
     let directory = node.run(&inode(cgroup))?;
     let limits = json!({ "cpu": "250m", "memory": "96Mi" });
