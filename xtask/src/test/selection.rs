@@ -14,8 +14,8 @@ pub(super) const RUNTIME_TESTS: &str = "rubelet-testbed";
 /// Programs that only test containerd: the test bed itself, containerd's lines, and an agent whose
 /// external runtime is down.
 const CONTAINERD_ONLY: [&str; 4] = ["containerd", "health", "lines", "runtime_restart"];
-/// Programs that only test the embedded runtime. `cri` also runs on containerd, manually: its
-/// failures there are containerd's.
+/// Programs that only test the embedded runtime, and `cgroup_v2`, which starts the runtimes of its guests by itself. `cri`
+/// also runs on containerd, manually: its failures there are containerd's.
 const EMBEDDED_ONLY: [&str; 3] = ["cgroup_v2", "cri", "faults"];
 
 /// Programs that also run on the line of containerd before the newest.

@@ -8,6 +8,7 @@
 
 mod apparmor;
 mod cluster;
+mod containerd;
 mod containers;
 mod cri;
 mod guest;
@@ -17,4 +18,5 @@ mod pods;
 mod power_cut;
 mod quota;
 mod shutdown;
+mod slices;
 mod watch;

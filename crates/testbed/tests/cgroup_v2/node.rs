@@ -1,4 +1,4 @@
-//! A guest in which the agent runs with the embedded runtime.
+//! A guest in which the agent runs.
 
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use rubelet_testbed::vm::{Disk, Image};
 use rubelet_testbed::{images, wait};
 use serde_json::Value;
 
+use crate::containerd;
 use crate::guest::MODULES;
 use crate::watch::Pods;
 
@@ -21,9 +22,8 @@ const MEMORY_MIB: u32 = 1536;
 /// Timeout of a wait for a pod.
 const WAIT: Duration = Duration::from_secs(180);
 
-/// Starts the agent.
-const AGENT: &str = "rubelet run --config /etc/rubelet.yaml --pod-manifest-path /manifests \
-    --hostname-override guest >> /run/agent.log 2>&1 & echo $! > /run/agent.pid";
+/// The command that starts the agent.
+const AGENT: &str = "rubelet run --config /etc/rubelet.yaml --pod-manifest-path /manifests --hostname-override guest";
 
 /// `podPidsLimit`: more than any pod of these tests needs.
 pub(crate) const POD_PIDS: &str = "1000";
@@ -65,20 +65,40 @@ pub(crate) fn image_with_agent(image: Image, driver: &str) -> Result<Image> {
 /// A guest in which the agent runs.
 pub(crate) struct Node {
     vm: Vm,
+    /// Further flags of the agent.
+    flags: &'static str,
     /// What the running agent has shown.
     pods: Pods,
 }
 
 impl Node {
+    /// With the embedded runtime.
     pub(crate) fn start(image: Image, driver: &str) -> Result<Self> {
-        let image = image_with_agent(image, driver)?;
+        let mut node = Self::boot(&image_with_agent(image, driver)?)?;
+        node.load_images()?;
+        node.start_agent()?;
+        Ok(node)
+    }
+
+    /// With a containerd that systemd has started, and that has its cgroups made by systemd. The agent's configuration
+    /// does not say so: its default is another driver, but that of the runtime counts.
+    pub(crate) fn start_with_containerd() -> Result<Self> {
+        let image = containerd::add(Image::default().systemd()?)?;
+        let mut node = Self::boot(&image_with_agent(image, "systemd")?)?;
+        node.run("sed -i /^cgroupDriver:/d /etc/rubelet.yaml")?;
+        node.run(containerd::START)?;
+        node.flags = containerd::FLAGS;
+        node.start_agent()?;
+        Ok(node)
+    }
+
+    fn boot(image: &Image) -> Result<Self> {
         let mut node = Self {
-            vm: Vm::boot(&image, MEMORY_MIB)?,
+            vm: Vm::boot(image, MEMORY_MIB)?,
+            flags: "",
             pods: Pods::default(),
         };
         node.run("mkdir -p /manifests")?;
-        node.load_images()?;
-        node.start_agent()?;
         Ok(node)
     }
 
@@ -86,6 +106,7 @@ impl Node {
     pub(crate) fn boot_on(image: &Image, disk: &Disk) -> Result<Self> {
         let mut node = Self {
             vm: Vm::boot_on(image, MEMORY_MIB, disk)?,
+            flags: "",
             pods: Pods::default(),
         };
         let directory = "/var/lib/manifests";
@@ -101,7 +122,10 @@ impl Node {
     }
 
     pub(crate) fn start_agent(&mut self) -> Result<()> {
-        self.start_by(AGENT)
+        let flags = self.flags;
+        self.start_by(&format!(
+            "{AGENT} {flags} >> /run/agent.log 2>&1 & echo $! > /run/agent.pid"
+        ))
     }
 
     /// Starts the agent as systemd does, and waits until it is ready.
