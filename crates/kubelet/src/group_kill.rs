@@ -18,7 +18,7 @@ use rubelet_base::{ContainerId, PodUid};
 use rubelet_host::{cgroup::OomGroupFile, inotify::Inotify};
 use rubelet_node_state::pod_board::PodBoard;
 use tokio::time::sleep;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::host::LocalHost;
 
@@ -160,7 +160,8 @@ impl GroupKills {
         let files: Vec<_> = files.map(|one| one.file.clone()).collect();
         let restored = self.host.enable_oom_groups(files).await;
         if restored > 0 {
-            info!(
+            // A container may bring this about each second.
+            debug!(
                 containers = restored,
                 "memory.oom.group of containers was changed, and is 1 again"
             );
