@@ -52,6 +52,12 @@ impl PodStatus {
         lists.into_iter().flatten()
     }
 
+    /// Those of [`Self::all_containers`] that run.
+    pub fn running_containers(&self) -> impl Iterator<Item = &ContainerStatus> {
+        self.all_containers()
+            .filter(|status| matches!(status.state, ContainerState::Running { .. }))
+    }
+
     /// The status of the container of that name.
     #[must_use]
     pub fn container(&self, name: &str) -> Option<&ContainerStatus> {

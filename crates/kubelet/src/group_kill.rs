@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use rubelet_api::status::{ContainerState, PodStatus};
+use rubelet_api::status::PodStatus;
 use rubelet_base::{ContainerId, PodUid};
 use rubelet_host::{cgroup::OomGroupFile, inotify::Inotify};
 use rubelet_node_state::pod_board::PodBoard;
@@ -177,9 +177,7 @@ fn unwatch(changes: &Inotify, watched: Option<&WatchedFile>) {
 }
 
 fn running(status: &PodStatus) -> BTreeSet<ContainerId> {
-    let running = status
-        .all_containers()
-        .filter(|status| matches!(status.state, ContainerState::Running { .. }));
+    let running = status.running_containers();
     running
         .map(|status| ContainerId::from(&*status.container_id))
         .collect()

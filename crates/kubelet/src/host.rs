@@ -188,11 +188,10 @@ impl LocalHost {
         self.inner.cgroups.kubepods()
     }
 
-    /// Whether an OOM kill is to end whole containers, and the kernel can do that.
+    /// Whether an OOM kill is to end whole containers.
     #[must_use]
     pub(crate) fn kills_groups(&self) -> bool {
-        let settings = &self.inner.container_settings;
-        settings.cgroup_layout == CgroupLayout::V2 && !settings.single_process_oom_kill
+        self.inner.container_settings.kills_groups()
     }
 
     /// The files that say so, of these containers of a pod whose cgroups are scopes of systemd.

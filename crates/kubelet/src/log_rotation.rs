@@ -16,7 +16,6 @@ use std::{
 };
 
 use futures_util::{StreamExt as _, stream};
-use rubelet_api::status::ContainerState;
 use rubelet_base::{ContainerId, ErrorChain};
 use rubelet_cri::{RuntimeService, v1};
 pub use rubelet_logs::rotation::RotationPolicy;
@@ -170,14 +169,12 @@ impl LogRotation {
     fn running_logs(&self) -> Vec<RunningLog> {
         let mut logs = Vec::new();
         for (_, _, entry) in self.pods.list() {
-            for status in entry.status.all_containers() {
-                if let ContainerState::Running { .. } = status.state {
-                    let count = status.restart_count;
-                    logs.push(RunningLog {
-                        id: ContainerId::from(&*status.container_id),
-                        path: self.host.log_path(&entry.pod, &status.name, count),
-                    });
-                }
+            for status in entry.status.running_containers() {
+                let count = status.restart_count;
+                logs.push(RunningLog {
+                    id: ContainerId::from(&*status.container_id),
+                    path: self.host.log_path(&entry.pod, &status.name, count),
+                });
             }
         }
         logs

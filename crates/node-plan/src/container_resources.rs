@@ -46,6 +46,14 @@ pub struct ContainerSettings {
     pub memory_qos: Option<MemoryQos>,
 }
 
+impl ContainerSettings {
+    /// True if an OOM kill ends whole containers, which version 1 can't do.
+    #[must_use]
+    pub fn kills_groups(&self) -> bool {
+        self.cgroup_layout == CgroupLayout::V2 && !self.single_process_oom_kill
+    }
+}
+
 /// The fields of `LinuxContainerResources`; 0 means not set, as in the CRI.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContainerLimits {
@@ -89,7 +97,7 @@ pub fn container_limits(
             limits.cpu_quota = cpu::quota_us(cpu_limit, settings.cpu_cfs_quota_period_us);
         }
     }
-    if settings.cgroup_layout == CgroupLayout::V2 && !settings.single_process_oom_kill {
+    if settings.kills_groups() {
         limits.unified.insert("memory.oom.group".into(), "1".into());
     }
     if let Some(qos) = &settings.memory_qos {

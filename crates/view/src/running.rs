@@ -1,6 +1,5 @@
 //! The pods that have running containers.
 
-use rubelet_api::status::ContainerState;
 use rubelet_node_state::pod_board::{PodBoard, PodEntry};
 use rubelet_server::RunningPod;
 
@@ -17,8 +16,7 @@ pub(super) fn pods(board: &PodBoard) -> Vec<RunningPod> {
 fn running(entry: &PodEntry) -> Option<RunningPod> {
     let containers: Vec<_> = entry
         .status
-        .all_containers()
-        .filter(|status| matches!(status.state, ContainerState::Running { .. }))
+        .running_containers()
         .map(|status| (status.name.to_string(), status.image_id.to_string()))
         .collect();
     (!containers.is_empty()).then(|| RunningPod {

@@ -188,10 +188,7 @@ fn named(pods: &PodBoard, pod: &PodRef, uid: Option<&str>) -> Result<Arc<PodEntr
     if named.is_empty() {
         return Err(SessionError::NoPod);
     }
-    let runs = |entry: &PodEntry| {
-        let mut containers = entry.status.all_containers();
-        containers.any(|one| matches!(one.state, ContainerState::Running { .. }))
-    };
+    let runs = |entry: &PodEntry| entry.status.running_containers().next().is_some();
     let meant = named
         .into_iter()
         .filter(|entry| uid.is_none_or(|uid| entry.pod.uid.as_str() == uid));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rubelet_api::{
     pod::PodSource,
-    status::{ContainerState, PodStatus},
+    status::PodStatus,
     wire::{WireContext, pod_status_json},
 };
 use rubelet_node_state::pod_board::PodEntry;
@@ -85,8 +85,7 @@ fn changed(
 }
 
 fn has_running(status: &PodStatus) -> bool {
-    let mut all = status.all_containers();
-    all.any(|one| matches!(one.state, ContainerState::Running { .. }))
+    status.running_containers().next().is_some()
 }
 
 /// Until the runtime has reported its name, identifiers of containers can't be written as they were

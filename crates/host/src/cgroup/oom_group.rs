@@ -1,15 +1,15 @@
 //! Whether an OOM kill ends all processes of a cgroup.
 
 use std::{
-    fs::{OpenOptions, read_to_string},
-    io::{self, Write as _},
+    fs::read_to_string,
+    io,
     path::{Path, PathBuf},
 };
 
 use rubelet_cgroup_plan::{CgroupLayout, CgroupPath};
 use rustix::fs::inotify::WatchFlags;
 
-use super::CgroupFs;
+use super::{CgroupFs, WriteError, write::write_file};
 use crate::inotify::Inotify;
 
 /// `memory.oom.group` of a cgroup.
@@ -47,13 +47,11 @@ impl OomGroupFile {
     ///
     /// # Errors
     /// The cgroup is gone, or the kernel is older than 4.19.
-    pub fn enable(&self) -> io::Result<bool> {
-        if read_to_string(&self.0)?.trim() == "1" {
+    pub fn enable(&self) -> Result<bool, WriteError> {
+        if read_to_string(&self.0).is_ok_and(|text| text.trim() == "1") {
             return Ok(false);
         }
-        let mut file = OpenOptions::new().write(true).open(&self.0)?;
-        file.write_all(b"1")?;
-        Ok(true)
+        write_file(&self.0, "1", None).map(|()| true)
     }
 }
 
