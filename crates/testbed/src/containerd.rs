@@ -1,6 +1,6 @@
 //! One private containerd: its own directories, socket, network, cgroups and images.
 
-mod config;
+pub(crate) mod config;
 mod import;
 pub(crate) mod setup;
 

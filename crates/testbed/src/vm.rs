@@ -3,6 +3,7 @@
 //! root directory is an [`Image`] in memory, and commands and their output use a serial line.
 
 mod accelerator;
+mod containerd;
 mod cpio;
 mod disk;
 mod image;
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
+pub use containerd::containerd_socket;
 pub use disk::Disk;
 pub use image::Image;
 

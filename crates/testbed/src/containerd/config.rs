@@ -9,20 +9,22 @@ use crate::scratch::{REGISTRY_HOSTS, Scratch};
 use super::HostPorts;
 
 /// The name of the main file.
-pub(super) const FILE: &str = "containerd.toml";
+pub(crate) const FILE: &str = "containerd.toml";
 
 /// The image of the sandbox container, built by [`crate::images`].
 const SANDBOX_IMAGE: &str = crate::images::PAUSE;
 
 /// The directories of one containerd.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Layout<'a> {
-    pub(super) dir: &'a Path,
-    pub(super) snapshotter: &'a str,
+pub(crate) struct Layout<'a> {
+    pub(crate) dir: &'a Path,
+    pub(crate) snapshotter: &'a str,
+    /// Whether systemd makes the cgroups of containers.
+    pub(crate) systemd_cgroup: bool,
 }
 
 /// The main configuration file: version 3 since containerd 2, version 2 before.
-pub(super) fn main_file(layout: Layout<'_>, major: u32) -> String {
+pub(crate) fn main_file(layout: Layout<'_>, major: u32) -> String {
     if major >= 2 {
         config_version_3(layout)
     } else {
@@ -30,7 +32,12 @@ pub(super) fn main_file(layout: Layout<'_>, major: u32) -> String {
     }
 }
 
-fn config_version_3(Layout { dir, snapshotter }: Layout<'_>) -> String {
+fn config_version_3(layout: Layout<'_>) -> String {
+    let Layout {
+        dir,
+        snapshotter,
+        systemd_cgroup,
+    } = layout;
     let dir = dir.display();
     let runtime = "plugins.'io.containerd.cri.v1.runtime'";
     let images = "plugins.'io.containerd.cri.v1.images'";
@@ -54,13 +61,18 @@ runtime_type = 'io.containerd.runc.v2'
 [{runtime}.containerd.runtimes.runc.options]
 BinaryName = '{RUNC}'
 Root = '{dir}/runc'
-SystemdCgroup = false
+SystemdCgroup = {systemd_cgroup}
 ",
         head = head(&dir.to_string()),
     )
 }
 
-fn config_version_2(Layout { dir, snapshotter }: Layout<'_>) -> String {
+fn config_version_2(layout: Layout<'_>) -> String {
+    let Layout {
+        dir,
+        snapshotter,
+        systemd_cgroup,
+    } = layout;
     let dir = dir.display();
     let cri = "plugins.'io.containerd.grpc.v1.cri'";
     format!(
@@ -82,7 +94,7 @@ runtime_type = 'io.containerd.runc.v2'
 [{cri}.containerd.runtimes.runc.options]
 BinaryName = '{RUNC}'
 Root = '{dir}/runc'
-SystemdCgroup = false
+SystemdCgroup = {systemd_cgroup}
 ",
         head = head(&dir.to_string()),
     )
@@ -142,6 +154,7 @@ mod tests {
         let layout = Layout {
             dir: Path::new("/tmp/x"),
             snapshotter: "overlayfs",
+            systemd_cgroup: false,
         };
         for (major, first_line) in [(1, "version = 2"), (2, "version = 3"), (3, "version = 3")] {
             let text = main_file(layout, major);

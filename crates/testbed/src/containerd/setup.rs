@@ -13,7 +13,7 @@ use crate::scratch::Scratch;
 use super::HostPorts;
 
 /// The CNI plugins that the private network uses.
-const PLUGINS: [&str; 4] = ["bridge", "host-local", "loopback", "portmap"];
+pub(crate) const PLUGINS: [&str; 4] = ["bridge", "host-local", "loopback", "portmap"];
 
 /// Writes the configuration of containerd and of the network.
 pub(super) fn write_files(scratch: &Scratch, major: u32, host_ports: HostPorts) -> Result<()> {
@@ -25,6 +25,7 @@ pub(super) fn write_files(scratch: &Scratch, major: u32, host_ports: HostPorts) 
         } else {
             "native"
         },
+        systemd_cgroup: false,
     };
     std::fs::write(
         scratch.dir().join(config::FILE),

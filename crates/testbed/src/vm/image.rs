@@ -26,6 +26,13 @@ impl Image {
         self
     }
 
+    /// Adds programs at the same paths as on this machine.
+    #[must_use]
+    pub fn programs<'p>(self, paths: impl IntoIterator<Item = &'p str>) -> Self {
+        let paths = paths.into_iter();
+        paths.fold(self, |image, path| image.program(path, path))
+    }
+
     /// Adds a file.
     #[must_use]
     pub fn file(mut self, name: &str, content: impl Into<Vec<u8>>) -> Self {

@@ -97,8 +97,8 @@ impl Image {
 
     /// Adds those of these programs that this machine has.
     fn programs_of_host(self, programs: &[&str]) -> Self {
-        let found = programs.iter().filter(|path| Path::new(path).exists());
-        found.fold(self, |image, program| image.program(program, program))
+        let all = programs.iter().copied();
+        self.programs(all.filter(|path| Path::new(path).exists()))
     }
 
     fn file_of_host(self, path: &str) -> Result<Self> {

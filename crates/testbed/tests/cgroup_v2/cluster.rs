@@ -24,9 +24,8 @@ const ADDRESS: &str = "ip link set lo mtu 1500 && ip address add 10.99.0.1/32 de
 #[test]
 fn a_joined_node_runs_and_recovers_its_pods() -> Result<()> {
     packages::ensure()?;
-    let image = ["/usr/sbin/nft", "/sbin/ip"]
-        .into_iter()
-        .fold(Image::default(), |image, path| image.program(path, path))
+    let image = Image::default()
+        .programs(["/usr/sbin/nft", "/sbin/ip"])
         .program("/usr/local/bin/rubelet", binary()?)
         .file("/usr/bin/dpkg-query", PACKAGES)
         .file("/usr/bin/kubectl", KUBECTL)

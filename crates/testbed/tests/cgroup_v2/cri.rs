@@ -20,9 +20,8 @@ fn declared_volumes_work_with_each_handler() -> Result<()> {
         "/usr/sbin/nft",
         "/sbin/ip",
     ];
-    let image = programs
-        .into_iter()
-        .fold(Image::default(), |image, path| image.program(path, path))
+    let image = Image::default()
+        .programs(programs)
         .program("/usr/local/bin/rubelet", binary()?)
         .file("/usr/bin/dpkg-query", PACKAGES)
         .modules(&MODULES);

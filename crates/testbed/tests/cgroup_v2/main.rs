@@ -8,7 +8,6 @@
 
 mod apparmor;
 mod cluster;
-mod containerd;
 mod containers;
 mod cri;
 mod guest;

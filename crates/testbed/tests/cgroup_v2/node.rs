@@ -6,11 +6,10 @@ use anyhow::{Context, Result};
 use rubelet_testbed::Vm;
 use rubelet_testbed::agent::binary;
 use rubelet_testbed::status::container;
-use rubelet_testbed::vm::{Disk, Image};
+use rubelet_testbed::vm::{Disk, Image, containerd_socket};
 use rubelet_testbed::{images, wait};
 use serde_json::Value;
 
-use crate::containerd;
 use crate::guest::MODULES;
 use crate::watch::Pods;
 
@@ -66,7 +65,7 @@ pub(crate) fn image_with_agent(image: Image, driver: &str) -> Result<Image> {
 pub(crate) struct Node {
     vm: Vm,
     /// Further flags of the agent.
-    flags: &'static str,
+    flags: String,
     /// What the running agent has shown.
     pods: Pods,
 }
@@ -83,11 +82,15 @@ impl Node {
     /// With a containerd that systemd has started, and that has its cgroups made by systemd. The agent's configuration
     /// does not say so: its default is another driver, but that of the runtime counts.
     pub(crate) fn start_with_containerd() -> Result<Self> {
-        let image = containerd::add(Image::default().systemd()?)?;
+        let image = Image::default().systemd()?.containerd()?;
         let mut node = Self::boot(&image_with_agent(image, "systemd")?)?;
         node.run("sed -i /^cgroupDriver:/d /etc/rubelet.yaml")?;
-        node.run(containerd::START)?;
-        node.flags = containerd::FLAGS;
+        let socket = containerd_socket();
+        node.run(&format!(
+            "systemctl start containerd && \
+             ctr --address {socket} --namespace k8s.io images import /images.tar"
+        ))?;
+        node.flags = format!("--container-runtime-endpoint unix://{socket}");
         node.start_agent()?;
         Ok(node)
     }
@@ -95,7 +98,7 @@ impl Node {
     fn boot(image: &Image) -> Result<Self> {
         let mut node = Self {
             vm: Vm::boot(image, MEMORY_MIB)?,
-            flags: "",
+            flags: String::new(),
             pods: Pods::default(),
         };
         node.run("mkdir -p /manifests")?;
@@ -106,7 +109,7 @@ impl Node {
     pub(crate) fn boot_on(image: &Image, disk: &Disk) -> Result<Self> {
         let mut node = Self {
             vm: Vm::boot_on(image, MEMORY_MIB, disk)?,
-            flags: "",
+            flags: String::new(),
             pods: Pods::default(),
         };
         let directory = "/var/lib/manifests";
@@ -122,7 +125,7 @@ impl Node {
     }
 
     pub(crate) fn start_agent(&mut self) -> Result<()> {
-        let flags = self.flags;
+        let flags = &self.flags;
         self.start_by(&format!(
             "{AGENT} {flags} >> /run/agent.log 2>&1 & echo $! > /run/agent.pid"
         ))
