@@ -467,13 +467,15 @@ fn traces(node: &Node, pod: &Value) -> Result<Vec<PathBuf>> {
     ];
     let tag = node.scratch().tag();
     let cgroups = rubelet_testbed::cleanup::cgroups::of(tag)?;
-    let of_pod = format!("pod{uid}");
-    found.extend(cgroups.into_iter().filter(|path| path.ends_with(&of_pod)));
+    let name_of_pod = format!("pod{uid}");
+    let of_pod = |path: &PathBuf| path.ends_with(&name_of_pod);
+    let before = found.len();
+    found.extend(cgroups.into_iter().filter(of_pod));
+    assert!(found.len() > before, "the pod has cgroups: {found:?}");
     for of in ["obeys", "stubborn"] {
         let id = node.running("removal", of)?.id;
         let link = format!("{name}_default_{of}-{id}.log");
         found.push(Path::new("/var/log/containers").join(link));
     }
-    assert!(found.len() > 6, "the pod has cgroups: {found:?}");
     Ok(found)
 }

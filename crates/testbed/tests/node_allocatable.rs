@@ -1,15 +1,15 @@
-//! `enforceNodeAllocatable`: limits of the cgroup of all pods and of the system's, read back from
-//! cgroup version 1, and what they do.
+//! `enforceNodeAllocatable`: limits of the cgroup of all pods and of the system's, read back, and
+//! what they do.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rubelet_testbed::agent::AgentBuilder;
+use rubelet_testbed::cgroup_limits::{memory_limit_file, memory_usage};
 use rubelet_testbed::cleanup::cgroups;
 use rubelet_testbed::manifest::{pod, shell, waiting, with};
 use rubelet_testbed::status::{container, has_ended};
-use rubelet_testbed::{Agent, Node, TestRuntime, wait};
+use rubelet_testbed::{Agent, CgroupLimits, Node, TestRuntime, wait};
 use serde_json::{Value, json};
 
 const MI: u64 = 1 << 20;
@@ -33,20 +33,6 @@ fn pids() -> Result<u64> {
     });
     let [most, threads] = limits;
     Ok(most?.min(threads?))
-}
-
-/// The file of a cgroup below the instance's own, in the hierarchy that has it.
-fn file(tag: &str, path: &str, name: &str) -> Result<PathBuf> {
-    let of_path = |found: &PathBuf| found.ends_with(format!("{tag}/{path}"));
-    let found = cgroups::of(tag)?.into_iter().filter(of_path);
-    let mut files = found.map(|directory| directory.join(name));
-    let file = files.find(|file| file.exists());
-    file.with_context(|| format!("no cgroup {path} has a file {name}"))
-}
-
-fn value(tag: &str, path: &str, name: &str) -> Result<String> {
-    let text = std::fs::read_to_string(file(tag, path, name)?)?;
-    Ok(text.trim().to_owned())
 }
 
 /// Events about the node with that reason.
@@ -76,23 +62,21 @@ fn pods_and_the_system_are_limited_to_their_parts() -> Result<()> {
     cgroups::create(&format!("{tag}/system"))?;
     let node = Node::start_on(runtime, |builder| reserving(builder, &reserved))?;
     let cpus = std::thread::available_parallelism()?.get() as u64;
-    let shares = ((cpus * 1000 - 100) * 1024 / 1000).to_string();
-    let limit = (memory()? - 200 * MI).to_string();
-    let pods = [
-        ("cpu.shares", shares),
-        ("memory.limit_in_bytes", limit.clone()),
-        ("pids.max", (pids()? - 500).to_string()),
-    ];
+    let limit = memory()? - 200 * MI;
     // Without any pod.
-    for (name, expected) in &pods {
-        assert_eq!(value(&tag, "kubepods", name)?, *expected, "{name}");
-    }
-    for (name, expected) in [
-        ("cpu.shares", "102".to_owned()),
-        ("memory.limit_in_bytes", (200 * MI).to_string()),
-        ("pids.max", "500".to_owned()),
+    for (path, shares, memory, pids) in [
+        (
+            "kubepods",
+            (cpus * 1000 - 100) * 1024 / 1000,
+            limit,
+            pids()? - 500,
+        ),
+        ("system", 102, 200 * MI, 500),
     ] {
-        assert_eq!(value(&tag, "system", name)?, expected, "{name}");
+        let found = CgroupLimits::of(&tag, path)?;
+        assert!(found.share.is_of(shares), "{path}: {}", found.share);
+        assert_eq!(found.memory, Some(memory), "{path}");
+        assert_eq!(found.pids, Some(pids), "{path}");
     }
     let mut told = events(&node, "NodeAllocatableEnforced")?;
     told.sort_unstable();
@@ -104,17 +88,12 @@ fn pods_and_the_system_are_limited_to_their_parts() -> Result<()> {
         ]
     );
 
-    std::fs::write(
-        file(&tag, "kubepods", "memory.limit_in_bytes")?,
-        (512 * MI).to_string(),
-    )?;
+    let file = memory_limit_file(&tag, "kubepods")?;
+    std::fs::write(file, (512 * MI).to_string())?;
     node.apply(&pod("next", &json!({ "containers": [waiting("main")] })))?;
     node.wait_ready("next")?;
-    assert_eq!(
-        value(&tag, "kubepods", "memory.limit_in_bytes")?,
-        limit,
-        "set again"
-    );
+    let again = CgroupLimits::of(&tag, "kubepods")?.memory;
+    assert_eq!(again, Some(limit), "set again");
     Ok(())
 }
 
@@ -136,7 +115,10 @@ fn a_node_without_the_system_cgroup_does_not_start() -> Result<()> {
         error.ends_with("correct systemReservedCgroup, or take \"system-reserved\" out of enforceNodeAllocatable"),
         "{error}"
     );
-    assert!(file(tag, "system", "tasks").is_err(), "it is not created");
+    assert!(
+        CgroupLimits::of(tag, "system").is_err(),
+        "it is not created"
+    );
     Ok(())
 }
 
@@ -151,10 +133,8 @@ fn pods_together_do_not_use_what_is_reserved() -> Result<()> {
             .config("evictionHard", json!({ "memory.available": "0%" }))
     })?;
     let tag = node.scratch().tag();
-    assert_eq!(
-        value(tag, "kubepods", "memory.limit_in_bytes")?,
-        (128 * MI).to_string()
-    );
+    let all = CgroupLimits::of(tag, "kubepods")?;
+    assert_eq!(all.memory, Some(128 * MI));
     // Holds the memory, until its reader ends.
     let holds = |name: &str| shell(name, "dd if=/dev/zero bs=80M count=1 | sleep 3600");
     let limits = json!({ "resources": { "limits": { "cpu": "100m", "memory": "100Mi" } } });
@@ -166,8 +146,7 @@ fn pods_together_do_not_use_what_is_reserved() -> Result<()> {
         .unwrap_or_default()
         .to_owned();
     wait::until("the pod has its memory", TIMEOUT, || {
-        let used: u64 =
-            value(tag, &format!("kubepods/pod{uid}"), "memory.usage_in_bytes")?.parse()?;
+        let used = memory_usage(tag, &format!("kubepods/pod{uid}"))?;
         Ok((used > 80 * MI).then_some(()))
     })?;
     // Without a limit of its own.

@@ -1,21 +1,19 @@
-//! Requests and limits: their values in cgroups, and the effects of limits. The values are read
-//! from cgroup version 1.
+//! Requests and limits: their values in cgroups, and the effects of limits.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use rubelet_testbed::Node;
+use rubelet_testbed::cgroup_limits::CpuShare;
 use rubelet_testbed::cleanup::cgroups;
 use rubelet_testbed::manifest::{pod, shell, waiting, with};
 use rubelet_testbed::status::{container, has_ended, is_ready, restarts};
+use rubelet_testbed::{CgroupLimits, Node};
 use serde_json::{Value, json};
 
 /// Maximum number of processes of a pod.
 const PIDS: u64 = 40;
-/// The kernel's value for a cgroup without a memory limit.
-const UNLIMITED: &str = "9223372036854771712";
 const MI: u64 = 1 << 20;
 
 fn node() -> Result<Arc<Node>> {
@@ -27,28 +25,28 @@ fn bounded(name: &str, requests: &Value, limits: &Value) -> Value {
     with(waiting(name), &resources)
 }
 
-/// The value in `file` of the cgroup with this path below the instance's own. It is read from the
-/// hierarchy that has such a file.
-fn value(node: &Node, path: &str, file: &str) -> Result<String> {
-    let tag = node.scratch().tag();
-    let of_path = |found: &PathBuf| found.ends_with(format!("{tag}/{path}"));
-    let found = cgroups::of(tag)?.into_iter().filter(of_path);
-    let text = found
-        .map(|directory| directory.join(file))
-        .find_map(|file| std::fs::read_to_string(file).ok());
-    let text = text.with_context(|| format!("no cgroup {path} has a file {file}"))?;
-    Ok(text.trim().to_owned())
+/// The limits of the cgroup with this path below the instance's own.
+fn limits(node: &Node, path: &str) -> Result<CgroupLimits> {
+    CgroupLimits::of(node.scratch().tag(), path)
 }
 
-/// CPU shares, CPU quota and memory limit of a cgroup.
-fn values(node: &Node, path: &str) -> Result<[String; 3]> {
-    let [shares, quota, memory] = ["cpu.shares", "cpu.cfs_quota_us", "memory.limit_in_bytes"]
-        .map(|file| value(node, path, file));
-    Ok([shares?, quota?, memory?])
+fn share(node: &Node, path: &str) -> Result<CpuShare> {
+    Ok(limits(node, path)?.share)
 }
 
-fn three(shares: u64, quota: i64, memory: &str) -> [String; 3] {
-    [shares.to_string(), quota.to_string(), memory.to_owned()]
+/// Asserts CPU shares, CPU quota, and memory limit in MiB.
+#[track_caller]
+fn assert_limits(
+    node: &Node,
+    path: &str,
+    (shares, quota, memory): (u64, Option<u64>, Option<u64>),
+) -> Result<()> {
+    let found = limits(node, path)?;
+    assert!(found.share.is_of(shares), "{path}: {}", found.share);
+    assert_eq!(found.quota, quota, "{path}: the quota");
+    let bytes = memory.map(|size| size * MI);
+    assert_eq!(found.memory, bytes, "{path}: the memory");
+    Ok(())
 }
 
 /// Path of the pod's cgroup, from its UID and its QoS class.
@@ -79,20 +77,11 @@ fn a_guaranteed_pod_has_its_requests_as_limits() -> Result<()> {
     let seen = node.wait_ready("guaranteed")?;
     assert_eq!(seen["status"]["qosClass"], "Guaranteed");
     let path = cgroup_of(&seen, "");
-    let memory = (32 * MI).to_string();
-    assert_eq!(
-        values(&node, &path)?,
-        three(512, 50_000, &memory),
-        "the pod"
-    );
     let inner = cgroup_in(&node, &path, ("guaranteed", "main"))?;
-    assert_eq!(
-        values(&node, &inner)?,
-        three(512, 50_000, &memory),
-        "the container"
-    );
-    assert_eq!(value(&node, &path, "cpu.cfs_period_us")?, "100000");
-    assert_eq!(value(&node, &path, "pids.max")?, PIDS.to_string());
+    for path in [&path, &inner] {
+        assert_limits(&node, path, (512, Some(50_000), Some(32)))?;
+    }
+    assert_eq!(limits(&node, &path)?.pids, Some(PIDS));
 
     let score = oom_score_adj(&node, "guaranteed", "main")?;
     let runtime = node.runtime_pid()?;
@@ -122,25 +111,22 @@ fn a_burstable_pod_has_shares_and_given_limits() -> Result<()> {
     let seen = node.wait_ready("burstable")?;
     assert_eq!(seen["status"]["qosClass"], "Burstable");
     let path = cgroup_of(&seen, "burstable/");
-    assert_eq!(
-        values(&node, &path)?,
-        three(307, -1, UNLIMITED),
-        "one container has no limit, so the pod has none"
-    );
-    let of = |name: &str| -> Result<[String; 3]> {
-        values(&node, &cgroup_in(&node, &path, ("burstable", name))?)
-    };
-    assert_eq!(of("bounded")?, three(102, -1, &(32 * MI).to_string()));
-    assert_eq!(of("open")?, three(204, -1, UNLIMITED));
+    // One container has no limit, so the pod has none.
+    assert_limits(&node, &path, (307, None, None))?;
+    for (name, expected) in [
+        ("bounded", (102, None, Some(32))),
+        ("open", (204, None, None)),
+    ] {
+        let inner = cgroup_in(&node, &path, ("burstable", name))?;
+        assert_limits(&node, &inner, expected)?;
+    }
 
     let cpus = std::thread::available_parallelism()?.get() as u64;
-    assert_eq!(
-        value(&node, "kubepods", "cpu.shares")?,
-        (cpus * 1024).to_string()
-    );
-    let tier: u64 = value(&node, "kubepods/burstable", "cpu.shares")?.parse()?;
+    let all = share(&node, "kubepods")?;
+    assert!(all.is_of(cpus * 1024), "{all}");
+    let tier = share(&node, "kubepods/burstable")?;
     assert!(
-        tier >= 307,
+        tier.is_at_least(307),
         "the tier has the sum of its pods' requests, not {tier}"
     );
 
@@ -167,9 +153,10 @@ fn a_best_effort_pod_has_minimal_shares() -> Result<()> {
     let path = cgroup_of(&seen, "besteffort/");
     let inner = cgroup_in(&node, &path, ("best-effort", "main"))?;
     for path in [path, inner] {
-        assert_eq!(values(&node, &path)?, three(2, -1, UNLIMITED), "{path}");
+        assert_limits(&node, &path, (2, None, None))?;
     }
-    assert_eq!(value(&node, "kubepods/besteffort", "cpu.shares")?, "2");
+    let tier = share(&node, "kubepods/besteffort")?;
+    assert!(tier.is_of(2), "{tier}");
     assert_eq!(oom_score_adj(&node, "best-effort", "main")?, 1000);
     Ok(())
 }
@@ -187,24 +174,15 @@ fn an_edit_of_limits_reaches_the_pod_and_its_container() -> Result<()> {
     node.apply(&of(json!({ "cpu": "100m", "memory": "16Mi" }), json!({})))?;
     let seen = node.wait_ready("resized")?;
     let path = cgroup_of(&seen, "");
-    let memory = |size: u64| (size * MI).to_string();
-    assert_eq!(values(&node, &path)?, three(204, 20_000, &memory(32)));
+    assert_limits(&node, &path, (204, Some(20_000), Some(32)))?;
 
     node.apply(&of(json!({ "cpu": "200m", "memory": "64Mi" }), json!({})))?;
     node.wait("resized", "has its new container", |pod| {
         is_ready(pod) && restarts(pod, "main") == 1
     })?;
     let inner = cgroup_in(&node, &path, ("resized", "main"))?;
-    assert_eq!(
-        values(&node, &inner)?,
-        three(204, 20_000, &memory(64)),
-        "the container"
-    );
-    assert_eq!(
-        values(&node, &path)?,
-        three(307, 30_000, &memory(80)),
-        "the pod"
-    );
+    assert_limits(&node, &inner, (204, Some(20_000), Some(64)))?;
+    assert_limits(&node, &path, (307, Some(30_000), Some(80)))?;
 
     // A lower request makes the pod burstable: it needs another cgroup, and so another sandbox.
     node.apply(&of(
@@ -216,20 +194,17 @@ fn an_edit_of_limits_reaches_the_pod_and_its_container() -> Result<()> {
     })?;
     assert_eq!(seen["status"]["qosClass"], "Burstable");
     let moved = cgroup_of(&seen, "burstable/");
-    assert_eq!(values(&node, &moved)?, three(153, 30_000, &memory(80)));
+    assert_limits(&node, &moved, (153, Some(30_000), Some(80)))?;
     let inner = cgroup_in(&node, &moved, ("resized", "main"))?;
-    assert_eq!(values(&node, &inner)?, three(51, 20_000, &memory(64)));
+    assert_limits(&node, &inner, (51, Some(20_000), Some(64)))?;
     assert_eq!(restarts(&seen, "other"), 1, "every container moves");
-    assert!(
-        value(&node, &path, "cpu.shares").is_err(),
-        "the old cgroup is gone"
-    );
+    assert!(limits(&node, &path).is_err(), "the old cgroup is gone");
 
     node.apply(&of(json!({}), json!({ "cpu": "50m" })))?;
     node.wait("resized", "has no limits any more", |pod| {
         is_ready(pod) && restarts(pod, "main") == 3
     })?;
-    assert_eq!(values(&node, &moved)?, three(153, -1, UNLIMITED));
+    assert_limits(&node, &moved, (153, None, None))?;
     Ok(())
 }
 
@@ -244,13 +219,11 @@ fn containers_share_what_their_pod_has() -> Result<()> {
     // Nothing but a container's request is requested of memory.
     assert_eq!(seen["status"]["qosClass"], "Burstable");
     let path = cgroup_of(&seen, "burstable/");
-    let memory = |size: u64| (size * MI).to_string();
-    assert_eq!(values(&node, &path)?, three(512, 50_000, &memory(64)));
-    let of = |name: &str| -> Result<[String; 3]> {
-        values(&node, &cgroup_in(&node, &path, ("shared", name))?)
-    };
-    assert_eq!(of("small")?, three(512, 50_000, &memory(16)));
-    assert_eq!(of("free")?, three(512, 50_000, &memory(64)));
+    assert_limits(&node, &path, (512, Some(50_000), Some(64)))?;
+    for (name, memory) in [("small", 16), ("free", 64)] {
+        let inner = cgroup_in(&node, &path, ("shared", name))?;
+        assert_limits(&node, &inner, (512, Some(50_000), Some(memory)))?;
+    }
 
     let own = json!({
         "limits": { "cpu": "250m", "memory": "96Mi" },
@@ -265,7 +238,7 @@ fn containers_share_what_their_pod_has() -> Result<()> {
     })?;
     assert_eq!(seen["status"]["qosClass"], "Guaranteed");
     let path = cgroup_of(&seen, "");
-    assert_eq!(values(&node, &path)?, three(256, 25_000, &memory(96)));
+    assert_limits(&node, &path, (256, Some(25_000), Some(96)))?;
     Ok(())
 }
 
@@ -326,6 +299,16 @@ fn a_pod_has_a_limit_of_processes() -> Result<()> {
     Ok(())
 }
 
+/// Moves a process into the pod's cgroup. In version 2, one with controllers for its children has no process itself.
+fn join(pod: &Path, pid: u32) -> std::io::Result<()> {
+    let mut directory = pod.to_path_buf();
+    if directory.join("cgroup.controllers").exists() {
+        directory.push("lost");
+        std::fs::create_dir(&directory)?;
+    }
+    std::fs::write(directory.join("cgroup.procs"), pid.to_string())
+}
+
 #[test]
 fn a_lost_process_does_not_block_the_end_of_its_pod() -> Result<()> {
     let node = node()?;
@@ -339,7 +322,7 @@ fn a_lost_process_does_not_block_the_end_of_its_pod() -> Result<()> {
     let joined = cgroups::of(tag)?
         .into_iter()
         .filter(of_path)
-        .map(|directory| std::fs::write(directory.join("cgroup.procs"), lost.id().to_string()));
+        .map(|directory| join(&directory, lost.id()));
     let joined = joined.collect::<Result<Vec<()>, _>>();
     let gone = joined.map_err(anyhow::Error::from).and_then(|_| {
         node.remove("lossy")?;
@@ -350,6 +333,6 @@ fn a_lost_process_does_not_block_the_end_of_its_pod() -> Result<()> {
     lost.wait()?;
     gone?;
     assert!(killed);
-    assert!(value(&node, &path, "cpu.shares").is_err());
+    assert!(limits(&node, &path).is_err());
     Ok(())
 }

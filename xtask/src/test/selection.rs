@@ -23,6 +23,9 @@ const ON_LINES: [&str; 3] = ["adoption", "life", "lifecycle"];
 /// The ones that do so in each run; the others take minutes.
 const ON_LINES_EACH_RUN: [&str; 1] = ["adoption"];
 
+/// Tests that run only with `--all`, or by their full name: whole programs in a virtual machine, for many minutes.
+const ONLY_WITH_ALL: &str = "(binary(=cgroup_v2) & test(/^more_suites::/))";
+
 /// The runtime of tests that need one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TestedRuntime {
@@ -105,6 +108,10 @@ pub(super) fn expression(part: Part<'_>) -> String {
         if part.cluster_only {
             terms.push(any_program(&cluster::PROGRAMS));
         }
+        let by_name = part.filter.and_then(TestName::parse).is_some();
+        if part.runtime == TestedRuntime::Embedded && !part.all && !by_name {
+            terms.push(format!("!{ONLY_WITH_ALL}"));
+        }
     }
     terms.extend(part.filter.map(|filter| named(filter, &part)));
     terms.extend(part.packages.map(|names| {
@@ -170,7 +177,7 @@ mod tests {
         assert_eq!(
             expression(part(3)),
             "(kind(test) & package(=rubelet-testbed)) & !(binary(=containerd) | binary(=health) | \
-             binary(=lines) | binary(=runtime_restart))"
+             binary(=lines) | binary(=runtime_restart)) & !(binary(=cgroup_v2) & test(/^more_suites::/))"
         );
         let on_containerd = expression(Part {
             runtime: TestedRuntime::Containerd,
@@ -200,6 +207,25 @@ mod tests {
                 ..part(3)
             });
             assert!(found.ends_with(&format!(" & {programs}")), "{found}");
+        }
+    }
+
+    #[test]
+    fn whole_programs_in_a_guest_run_with_all_or_by_name() {
+        let name = "rubelet-testbed::cgroup_v2 more_suites::life";
+        for (all, filter, excluded) in [
+            (false, None, true),
+            (false, Some("life"), true),
+            (false, Some(name), false),
+            (true, None, false),
+        ] {
+            let found = expression(Part {
+                all,
+                filter,
+                ..part(3)
+            });
+            let has = found.contains(&format!("!{ONLY_WITH_ALL}"));
+            assert_eq!(has, excluded, "{all} {filter:?}");
         }
     }
 

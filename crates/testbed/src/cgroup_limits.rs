@@ -1,0 +1,193 @@
+//! The limits of a cgroup, read from the files of version 1 and 2 alike.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::{Context, Result};
+
+use crate::cleanup::cgroups;
+
+/// The value of version 2 for "no limit".
+const MAX: &str = "max";
+/// Version 1 has no word for "no limit" of memory, but the largest multiple of a page: more than any machine has.
+const UNLIMITED_MEMORY: u64 = 1 << 60;
+/// The least and the most shares of a cgroup.
+const SHARES: [u64; 2] = [2, 262_144];
+
+/// What limits the processes of a cgroup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CgroupLimits {
+    /// Its part of the CPU time, beside those of other cgroups.
+    pub share: CpuShare,
+    /// CPU time in microseconds in each 100 ms, of all CPUs together; `None` without a limit.
+    pub quota: Option<u64>,
+    /// Memory in bytes; `None` without a limit.
+    pub memory: Option<u64>,
+    /// Processes and threads; `None` without a limit.
+    pub pids: Option<u64>,
+}
+
+/// A part of the CPU time, in the unit of the cgroup version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CpuShare {
+    /// `cpu.shares` of version 1: 1024 for each requested CPU.
+    Shares(u64),
+    /// `cpu.weight` of version 2.
+    Weight(u64),
+}
+
+impl CpuShare {
+    /// Whether a cgroup has it that was to have so many shares. There are two conversions to weights: the linear one,
+    /// which kubelets use for pods, and a curve, which OCI runtimes use for containers since 2025.
+    #[must_use]
+    pub fn is_of(self, shares: u64) -> bool {
+        match self {
+            Self::Shares(found) => found == shares,
+            Self::Weight(found) => [linear(shares), curved(shares)].contains(&found),
+        }
+    }
+
+    /// Whether it is at least that of a pod with so many shares.
+    #[must_use]
+    pub fn is_at_least(self, shares: u64) -> bool {
+        match self {
+            Self::Shares(found) => found >= shares,
+            Self::Weight(found) => found >= linear(shares),
+        }
+    }
+}
+
+impl fmt::Display for CpuShare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shares(number) => write!(f, "{number} shares"),
+            Self::Weight(number) => write!(f, "weight {number}"),
+        }
+    }
+}
+
+impl CgroupLimits {
+    /// Those of the cgroup with this path below that of the instance `tag`, such as `kubepods/besteffort`.
+    ///
+    /// # Errors
+    /// There is no such cgroup, or a file has no number.
+    pub fn of(tag: &str, path: &str) -> Result<Self> {
+        let read = |name| text_of(tag, path, name);
+        let pids = limit(&read("pids.max")?)?;
+        if let Ok(weight) = read("cpu.weight") {
+            let quota = read("cpu.max")?;
+            return Ok(Self {
+                share: CpuShare::Weight(weight.parse()?),
+                quota: limit(quota.split_whitespace().next().unwrap_or_default())?,
+                memory: limit(&read("memory.max")?)?,
+                pids,
+            });
+        }
+        let quota: i64 = read("cpu.cfs_quota_us")?.parse()?;
+        let memory: u64 = read("memory.limit_in_bytes")?.parse()?;
+        Ok(Self {
+            share: CpuShare::Shares(read("cpu.shares")?.parse()?),
+            quota: u64::try_from(quota).ok(),
+            memory: Some(memory).filter(|bytes| *bytes < UNLIMITED_MEMORY),
+            pids,
+        })
+    }
+}
+
+/// The file with the memory limit of a cgroup, as for [`CgroupLimits::of`].
+///
+/// # Errors
+/// There is no such cgroup.
+pub fn memory_limit_file(tag: &str, path: &str) -> Result<PathBuf> {
+    file(tag, path, "memory.max").or_else(|_| file(tag, path, "memory.limit_in_bytes"))
+}
+
+/// The memory that a cgroup uses, in bytes, as for [`CgroupLimits::of`].
+///
+/// # Errors
+/// There is no such cgroup.
+pub fn memory_usage(tag: &str, path: &str) -> Result<u64> {
+    let version_2 = text_of(tag, path, "memory.current");
+    let text = version_2.or_else(|_| text_of(tag, path, "memory.usage_in_bytes"))?;
+    Ok(text.parse()?)
+}
+
+/// The file in the hierarchy that has it.
+fn file(tag: &str, path: &str, name: &str) -> Result<PathBuf> {
+    let of_path = |found: &PathBuf| found.ends_with(format!("{tag}/{path}"));
+    let found = cgroups::of(tag)?.into_iter().filter(of_path);
+    let mut files = found.map(|directory| directory.join(name));
+    let file = files.find(|file| file.exists());
+    file.with_context(|| format!("no cgroup {path} has a file {name}"))
+}
+
+fn text_of(tag: &str, path: &str, name: &str) -> Result<String> {
+    let file = file(tag, path, name)?;
+    let text = std::fs::read_to_string(&file)
+        .with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(text.trim().to_owned())
+}
+
+fn limit(text: &str) -> Result<Option<u64>> {
+    if text == MAX {
+        return Ok(None);
+    }
+    let number = u64::from_str(text).with_context(|| format!("`{text}` is not a limit"))?;
+    Ok(Some(number))
+}
+
+/// The weight that kubelets give to pods.
+fn linear(shares: u64) -> u64 {
+    let [least, most] = SHARES;
+    1 + (shares.clamp(least, most) - least) * 9999 / (most - least)
+}
+
+/// The weight that OCI runtimes give to containers since 2025: it has the default for the default.
+fn curved(shares: u64) -> u64 {
+    let [least, most] = SHARES;
+    if shares <= least {
+        return 1;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "exact below 2^53")]
+    let x = (shares.min(most) as f64).log2();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 1 and 10000"
+    )]
+    let weight = 10f64.powf((x * x + 125.0 * x) / 612.0 - 7.0 / 34.0).ceil() as u64;
+    weight.min(10_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_recognized_by_their_weight() {
+        for (shares, of_pod, of_container) in [
+            (2, 1, 1),
+            (102, 4, 17),
+            (512, 20, 59),
+            (1024, 39, 100),
+            (262_144, 10_000, 10_000),
+        ] {
+            for weight in [of_pod, of_container] {
+                assert!(CpuShare::Weight(weight).is_of(shares), "{shares}: {weight}");
+            }
+            assert!(!CpuShare::Weight(of_container + 1).is_of(shares));
+            assert!(CpuShare::Shares(shares).is_of(shares));
+        }
+        assert!(!CpuShare::Weight(3).is_at_least(102));
+        assert!(CpuShare::Weight(4).is_at_least(102));
+    }
+
+    #[test]
+    fn no_limit_is_none() -> Result<()> {
+        assert_eq!(limit("max")?, None);
+        assert_eq!(limit("40")?, Some(40));
+        assert!(limit("").is_err());
+        Ok(())
+    }
+}
