@@ -186,6 +186,16 @@ pub fn is_of_container(name: &str, container: &str) -> bool {
     !container.is_empty() && (name == container || is_prefixed)
 }
 
+/// Whether a cgroup with this name is that of a single pod, as kubelets name it: `podUID`, and with systemd
+/// `TIER-podUID.slice`.
+#[must_use]
+pub fn is_of_pod(name: &str) -> bool {
+    let slice = name.strip_suffix(".slice");
+    let last = slice.map_or(name, |slice| slice.rsplit('-').next().unwrap_or(slice));
+    // `pods` is the parent of containers whose pod has no cgroup.
+    last != "pods" && last.strip_prefix("pod").is_some_and(|uid| !uid.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,6 +283,27 @@ mod tests {
                 expected,
                 "{name:?} {container:?}"
             );
+        }
+    }
+
+    #[test]
+    fn only_the_cgroup_of_a_single_pod_is_one() {
+        for (name, is) in [
+            ("pod0e1f", true),
+            ("kubepods-burstable-pod0e1f_2d.slice", true),
+            ("kubepods-pod0e1f.slice", true),
+            ("kubepods", false),
+            ("kubepods.slice", false),
+            ("kubepods-burstable.slice", false),
+            ("pod", false),
+            ("pods", false),
+            ("rubelet-pods.slice", false),
+            ("system.slice", false),
+        ] {
+            assert_eq!(is_of_pod(name), is, "{name}");
+        }
+        for parent in [DEFAULT_PARENT, DEFAULT_SLICE] {
+            assert!(!is_of_pod(parent.rsplit('/').next().unwrap()));
         }
     }
 }

@@ -14,6 +14,8 @@ mod events;
 mod exec;
 mod exits;
 mod input;
+mod oom_kills;
+mod oom_ledger;
 mod output;
 mod process;
 mod sandbox;

@@ -16,6 +16,7 @@ use rubelet_host::{
 };
 use rubelet_runtime::{EmbeddedRuntime, RuntimeSettings, StartError};
 use rubelet_streaming::{ExitFuture, RemoteProcess, SessionExit, Source};
+use rustix::process::{Pid, Signal, kill_process};
 
 pub(crate) use rubelet_testbed::images::BUSYBOX_IMAGE;
 
@@ -386,4 +387,26 @@ async fn read_while(
 
 fn wait_blocking(what: &str, within: Duration, mut done: impl FnMut() -> bool) {
     rubelet_testbed::wait::until(what, within, || Ok(done().then_some(()))).unwrap();
+}
+
+/// The process of a pod's shim.
+pub(crate) async fn shim_pid(runtime: &EmbeddedRuntime, sandbox: &str) -> i32 {
+    let request = v1::PodSandboxStatusRequest {
+        pod_sandbox_id: sandbox.to_owned(),
+        verbose: true,
+    };
+    let answer = runtime.pod_sandbox_status(request).await.unwrap();
+    let info: serde_json::Value = serde_json::from_str(&answer.info["info"]).unwrap();
+    i32::try_from(info["pid"].as_i64().unwrap()).unwrap()
+}
+
+/// Kills a process that this test has started.
+pub(crate) fn kill(pid: i32) {
+    send_signal(pid, Signal::KILL);
+}
+
+/// Sends a signal to a process that this test has started.
+pub(crate) fn send_signal(pid: i32, signal: Signal) {
+    let pid = Pid::from_raw(pid).unwrap();
+    kill_process(pid, signal).unwrap();
 }

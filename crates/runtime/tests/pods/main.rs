@@ -12,6 +12,7 @@ mod attach_sessions;
 mod exec_sessions;
 mod fixture;
 mod lifecycle;
+mod oom;
 mod port_forward;
 mod restart;
 mod session_urls;
@@ -57,6 +58,7 @@ tests! { TESTS:
     port_forward::a_port_of_a_pod_answers_by_ipv4_and_ipv6,
     port_forward::a_pod_on_the_hosts_network_has_the_hosts_ports,
     session_urls::a_client_of_the_cri_has_sessions_by_urls_that_work_once,
+    oom::an_oom_kill_is_told_when_systemd_has_removed_the_cgroup_already,
     restart::the_next_runtime_adopts_what_runs,
     restart::another_runtime_on_the_machine_leaves_the_pods_alone,
     restart::a_pod_whose_supervisor_is_killed_is_not_ready,

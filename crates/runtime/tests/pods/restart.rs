@@ -4,7 +4,8 @@ use rubelet_cri::{RuntimeService, v1};
 use rubelet_runtime::{EmbeddedRuntime, StartError};
 
 use crate::fixture::{
-    Fixture, SECOND_BRIDGE, create, ended, remove_pod, run_pod, shell, start, status,
+    Fixture, SECOND_BRIDGE, create, ended, kill, remove_pod, run_pod, shell, shim_pid, start,
+    status,
 };
 
 pub(crate) async fn the_next_runtime_adopts_what_runs(fixture: &Fixture) {
@@ -108,20 +109,4 @@ pub(crate) async fn another_runtime_on_the_machine_leaves_the_pods_alone(fixture
 
     assert_eq!(status(&first, &container).await, before);
     remove_pod(&first, &sandbox).await;
-}
-
-async fn shim_pid(runtime: &EmbeddedRuntime, sandbox: &str) -> i32 {
-    let request = v1::PodSandboxStatusRequest {
-        pod_sandbox_id: sandbox.to_owned(),
-        verbose: true,
-    };
-    let answer = runtime.pod_sandbox_status(request).await.unwrap();
-    let info: serde_json::Value = serde_json::from_str(&answer.info["info"]).unwrap();
-    i32::try_from(info["pid"].as_i64().unwrap()).unwrap()
-}
-
-/// Kills a process that this test has started.
-fn kill(pid: i32) {
-    let pid = rustix::process::Pid::from_raw(pid).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }

@@ -106,6 +106,7 @@ impl Shim {
                 "the shim has no sandbox yet",
             ));
         }
+        self.begin_oom_kills(&what.cgroup);
         let spec = runtime::read_spec(&what.bundle)?;
         if spec.process.terminal != what.tty {
             return Err(CallFailure::new(

@@ -197,10 +197,7 @@ impl Shim {
                 );
             }
         }
-        let oom_kills = self
-            .cgroups()
-            .ok()
-            .and_then(|one| one.oom_kills(&cgroup).ok());
+        let oom_killed = self.settle_oom_kills(slot) > 0;
         let Some(container) = self.containers.get_mut(&slot) else {
             return;
         };
@@ -215,7 +212,6 @@ impl Shim {
         let caller = container.state.take_caller();
         let text = format!("it exited before its program was started: {ended}");
         let failure = CallFailure::new(FailureKind::Runtime, text);
-        let oom_killed = oom_kills.is_some_and(|count| count > 0);
         let exit = container.state.on_exit(ended, clock::now_ns(), oom_killed);
         let Some(exit) = exit else {
             self.begin_deletion(slot, caller.map(|to| (to, Err(failure))));

@@ -25,6 +25,7 @@ use super::{
     connection::{Connection, ReadState, ReplyTo},
     container::Container,
     events::Events,
+    oom_ledger::OomKillLedger,
     output::OutputContext,
     process::ShimSetup,
     sandbox::Sandbox,
@@ -72,6 +73,7 @@ pub(super) struct Shim {
     to_join: Option<CgroupTarget>,
     pub(super) sandbox: Option<Sandbox>,
     pub(super) containers: BTreeMap<u32, Container>,
+    pub(super) oom_kills: OomKillLedger,
     pub(super) attachments: Attachments,
     /// Flushes exit records to disk.
     pub(super) flush: BackgroundFlush,
@@ -116,6 +118,7 @@ impl Shim {
             to_join: prepared.to_join,
             sandbox: None,
             containers: BTreeMap::new(),
+            oom_kills: OomKillLedger::default(),
             attachments: Attachments::default(),
             flush: BackgroundFlush::default(),
             events,

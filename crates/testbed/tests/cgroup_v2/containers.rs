@@ -21,10 +21,11 @@ fn containers_start_and_end() -> Result<()> {
 }
 
 #[test]
-fn a_pod_without_its_shim_is_torn_down() -> Result<()> {
+fn pods_end_by_their_cgroups_and_tell_of_oom_kills() -> Result<()> {
     let image = Image::default().modules(&MODULES);
     // After its shim is killed, the pod is torn down by its cgroups.
-    let output = run(image, "rubelet-runtime", &["--test", "pods"], "supervisor")?;
-    assert!(output.contains("... ok"), "{output}");
+    let filter = "supervisor oom::";
+    let output = run(image, "rubelet-runtime", &["--test", "pods"], filter)?;
+    assert_eq!(output.matches("... ok").count(), 2, "{output}");
     Ok(())
 }
