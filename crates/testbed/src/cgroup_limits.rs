@@ -20,12 +20,21 @@ const SHARES: [u64; 2] = [2, 262_144];
 pub struct CgroupLimits {
     /// Its part of the CPU time, beside those of other cgroups.
     pub share: CpuShare,
-    /// CPU time in microseconds in each 100 ms, of all CPUs together; `None` without a limit.
-    pub quota: Option<u64>,
+    /// CPU time of all CPUs together; `None` without a limit.
+    pub quota: Option<CpuQuota>,
     /// Memory in bytes; `None` without a limit.
     pub memory: Option<u64>,
     /// Processes and threads; `None` without a limit.
     pub pids: Option<u64>,
+}
+
+/// So much CPU time in each period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuQuota {
+    /// The CPU time in microseconds.
+    pub quota: u64,
+    /// The period in microseconds.
+    pub period: u64,
 }
 
 /// A part of the CPU time, in the unit of the cgroup version.
@@ -38,14 +47,20 @@ pub enum CpuShare {
 }
 
 impl CpuShare {
-    /// Whether a cgroup has it that was to have so many shares. There are two conversions to weights: the linear one,
-    /// which kubelets use for pods, and a curve, which OCI runtimes use for containers since 2025.
+    /// Whether it is that of a pod, or of the cgroups above, with so many shares.
     #[must_use]
-    pub fn is_of(self, shares: u64) -> bool {
+    pub fn is_of_pod(self, shares: u64) -> bool {
         match self {
             Self::Shares(found) => found == shares,
-            Self::Weight(found) => [linear(shares), curved(shares)].contains(&found),
+            Self::Weight(found) => found == linear(shares),
         }
+    }
+
+    /// Whether it is that of a container with so many shares. Their weights are by the conversion that kubelets use for
+    /// pods, or by a curve, which OCI runtimes use since 2025.
+    #[must_use]
+    pub fn is_of_container(self, shares: u64) -> bool {
+        self.is_of_pod(shares) || self == Self::Weight(curved(shares))
     }
 
     /// Whether it is at least that of a pod with so many shares.
@@ -76,19 +91,20 @@ impl CgroupLimits {
         let read = |name| text_of(tag, path, name);
         let pids = limit(&read("pids.max")?)?;
         if let Ok(weight) = read("cpu.weight") {
-            let quota = read("cpu.max")?;
             return Ok(Self {
                 share: CpuShare::Weight(weight.parse()?),
-                quota: limit(quota.split_whitespace().next().unwrap_or_default())?,
+                quota: quota_of_version_2(&read("cpu.max")?)?,
                 memory: limit(&read("memory.max")?)?,
                 pids,
             });
         }
         let quota: i64 = read("cpu.cfs_quota_us")?.parse()?;
+        let period = read("cpu.cfs_period_us")?.parse()?;
+        let quota = u64::try_from(quota).ok();
         let memory: u64 = read("memory.limit_in_bytes")?.parse()?;
         Ok(Self {
             share: CpuShare::Shares(read("cpu.shares")?.parse()?),
-            quota: u64::try_from(quota).ok(),
+            quota: quota.map(|quota| CpuQuota { quota, period }),
             memory: Some(memory).filter(|bytes| *bytes < UNLIMITED_MEMORY),
             pids,
         })
@@ -115,8 +131,7 @@ pub fn memory_usage(tag: &str, path: &str) -> Result<u64> {
 
 /// The file in the hierarchy that has it.
 fn file(tag: &str, path: &str, name: &str) -> Result<PathBuf> {
-    let of_path = |found: &PathBuf| found.ends_with(format!("{tag}/{path}"));
-    let found = cgroups::of(tag)?.into_iter().filter(of_path);
+    let found = cgroups::at(tag, path)?.into_iter();
     let mut files = found.map(|directory| directory.join(name));
     let file = files.find(|file| file.exists());
     file.with_context(|| format!("no cgroup {path} has a file {name}"))
@@ -127,6 +142,18 @@ fn text_of(tag: &str, path: &str, name: &str) -> Result<String> {
     let text = std::fs::read_to_string(&file)
         .with_context(|| format!("cannot read {}", file.display()))?;
     Ok(text.trim().to_owned())
+}
+
+/// The text of `cpu.max`: the quota, and the period.
+fn quota_of_version_2(text: &str) -> Result<Option<CpuQuota>> {
+    let (quota, period) = text
+        .split_once(' ')
+        .with_context(|| format!("`{text}` is not a quota"))?;
+    let Some(quota) = limit(quota)? else {
+        return Ok(None);
+    };
+    let period = period.parse()?;
+    Ok(Some(CpuQuota { quota, period }))
 }
 
 fn limit(text: &str) -> Result<Option<u64>> {
@@ -173,11 +200,13 @@ mod tests {
             (1024, 39, 100),
             (262_144, 10_000, 10_000),
         ] {
-            for weight in [of_pod, of_container] {
-                assert!(CpuShare::Weight(weight).is_of(shares), "{shares}: {weight}");
-            }
-            assert!(!CpuShare::Weight(of_container + 1).is_of(shares));
-            assert!(CpuShare::Shares(shares).is_of(shares));
+            let [pod, container] = [of_pod, of_container].map(CpuShare::Weight);
+            assert!(pod.is_of_pod(shares), "{shares}");
+            assert!(pod.is_of_container(shares), "{shares}");
+            assert!(container.is_of_container(shares), "{shares}");
+            assert_eq!(container.is_of_pod(shares), of_pod == of_container);
+            assert!(!CpuShare::Weight(of_container + 1).is_of_container(shares));
+            assert!(CpuShare::Shares(shares).is_of_pod(shares));
         }
         assert!(!CpuShare::Weight(3).is_at_least(102));
         assert!(CpuShare::Weight(4).is_at_least(102));
@@ -188,6 +217,12 @@ mod tests {
         assert_eq!(limit("max")?, None);
         assert_eq!(limit("40")?, Some(40));
         assert!(limit("").is_err());
+        assert_eq!(quota_of_version_2("max 100000")?, None);
+        let quota = CpuQuota {
+            quota: 50_000,
+            period: 100_000,
+        };
+        assert_eq!(quota_of_version_2("50000 100000")?, Some(quota));
         Ok(())
     }
 }

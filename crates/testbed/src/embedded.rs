@@ -14,7 +14,7 @@ use crate::agent::{AgentRuntime, binary};
 use crate::command::stdout_of;
 use crate::scratch::Scratch;
 use crate::scratch::guard::ScratchGuard;
-use crate::{CriTruth, cleanup, images, packages, sweep};
+use crate::{CgroupDriver, CriTruth, cleanup, images, packages, sweep};
 
 pub use served::Served;
 
@@ -35,6 +35,7 @@ pub struct Embedded {
     scratch: ScratchGuard,
     program: PathBuf,
     subnet: String,
+    driver: CgroupDriver,
 }
 
 impl Embedded {
@@ -73,6 +74,7 @@ impl Embedded {
             subnet: scratch.subnet(),
             scratch,
             program: program.to_owned(),
+            driver: CgroupDriver::wanted()?,
         };
         for directory in [ROOT, RUN, CNI_CONFIGURATION] {
             embedded.scratch.subdir(directory)?;

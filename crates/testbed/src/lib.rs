@@ -35,6 +35,7 @@
 pub mod absent;
 pub mod agent;
 pub mod api_server;
+pub mod cgroup_driver;
 pub mod cgroup_limits;
 pub mod cleanup;
 pub mod clock;
@@ -71,6 +72,7 @@ pub mod wait;
 
 pub use agent::Agent;
 pub use api_server::ApiServer;
+pub use cgroup_driver::CgroupDriver;
 pub use cgroup_limits::CgroupLimits;
 pub use cleanup::leftovers;
 pub use cluster::Cluster;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 
 use crate::agent::AgentRuntime;
+use crate::cgroup_driver::CgroupDriver;
 use crate::containerd::{HostPorts, Line};
 use crate::crio::Crio;
 use crate::{Containerd, CriTruth, Embedded, Scratch};
@@ -117,12 +118,22 @@ impl TestRuntime {
     }
 
     /// The name of the cgroup of the container with this ID, in that of its pod.
-    #[must_use]
-    pub fn cgroup_name(&self, container: &str) -> String {
-        match self {
-            Self::Containerd(_) | Self::Embedded(_) => container.to_owned(),
-            Self::Crio(_) => format!("crio-{container}"),
-        }
+    ///
+    /// # Errors
+    /// When the selected driver of cgroups is none.
+    pub fn cgroup_name(&self, container: &str) -> Result<String> {
+        let driver = CgroupDriver::wanted()?;
+        Ok(match (self, driver) {
+            (Self::Containerd(_) | Self::Embedded(_), CgroupDriver::Cgroupfs) => {
+                container.to_owned()
+            }
+            (Self::Crio(_), CgroupDriver::Cgroupfs) => format!("crio-{container}"),
+            (Self::Containerd(_), CgroupDriver::Systemd) => {
+                format!("cri-containerd-{container}.scope")
+            }
+            (Self::Embedded(_), CgroupDriver::Systemd) => format!("rubelet-{container}.scope"),
+            (Self::Crio(_), CgroupDriver::Systemd) => format!("crio-{container}.scope"),
+        })
     }
 
     /// The runtime's own state of pods and containers.

@@ -9,7 +9,7 @@ use rubelet_testbed::cgroup_limits::{memory_limit_file, memory_usage};
 use rubelet_testbed::cleanup::cgroups;
 use rubelet_testbed::manifest::{pod, shell, waiting, with};
 use rubelet_testbed::status::{container, has_ended};
-use rubelet_testbed::{Agent, CgroupLimits, Node, TestRuntime, wait};
+use rubelet_testbed::{Agent, CgroupDriver, CgroupLimits, Node, TestRuntime, wait};
 use serde_json::{Value, json};
 
 const MI: u64 = 1 << 20;
@@ -45,9 +45,14 @@ fn events(node: &Node, reason: &str) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Limits the pods, and the cgroup `system` of the instance, to what is reserved.
-fn reserving(builder: AgentBuilder, reserved: &Value) -> AgentBuilder {
-    let name = format!("/{}/system", builder.scratch().tag());
+/// The cgroup `system` of the instance, as a configuration names it.
+fn system_cgroup(tag: &str) -> Result<String> {
+    let directory = CgroupDriver::wanted()?.directory(&format!("{tag}/system"));
+    Ok(format!("/{directory}"))
+}
+
+/// Limits the pods, and the cgroup of that name, to what is reserved.
+fn reserving(builder: AgentBuilder, reserved: &Value, name: &str) -> AgentBuilder {
     builder
         .config("systemReserved", reserved.clone())
         .config("systemReservedCgroup", name)
@@ -60,7 +65,8 @@ fn pods_and_the_system_are_limited_to_their_parts() -> Result<()> {
     let tag = runtime.scratch().tag().to_owned();
     let reserved = json!({ "cpu": "100m", "memory": "200Mi", "pid": "500" });
     cgroups::create(&format!("{tag}/system"))?;
-    let node = Node::start_on(runtime, |builder| reserving(builder, &reserved))?;
+    let system = system_cgroup(&tag)?;
+    let node = Node::start_on(runtime, |builder| reserving(builder, &reserved, &system))?;
     let cpus = std::thread::available_parallelism()?.get() as u64;
     let limit = memory()? - 200 * MI;
     // Without any pod.
@@ -74,7 +80,7 @@ fn pods_and_the_system_are_limited_to_their_parts() -> Result<()> {
         ("system", 102, 200 * MI, 500),
     ] {
         let found = CgroupLimits::of(&tag, path)?;
-        assert!(found.share.is_of(shares), "{path}: {}", found.share);
+        assert!(found.share.is_of_pod(shares), "{path}: {}", found.share);
         assert_eq!(found.memory, Some(memory), "{path}");
         assert_eq!(found.pids, Some(pids), "{path}");
     }
@@ -84,7 +90,7 @@ fn pods_and_the_system_are_limited_to_their_parts() -> Result<()> {
         told,
         [
             "Updated Node Allocatable limit across pods".to_owned(),
-            format!("Updated limits on system reserved cgroup /{tag}/system"),
+            format!("Updated limits on system reserved cgroup {system}"),
         ]
     );
 
@@ -100,7 +106,9 @@ fn pods_and_the_system_are_limited_to_their_parts() -> Result<()> {
 #[test]
 fn a_node_without_the_system_cgroup_does_not_start() -> Result<()> {
     let runtime = TestRuntime::start()?;
-    let mut agent = reserving(Agent::builder(&runtime), &json!({ "cpu": "100m" })).start()?;
+    let system = system_cgroup(runtime.scratch().tag())?;
+    let builder = Agent::builder(&runtime);
+    let mut agent = reserving(builder, &json!({ "cpu": "100m" }), &system).start()?;
     let status = wait::until("the agent exits", TIMEOUT, || agent.exit_status())?;
     assert_eq!(status.code(), Some(1));
     let log = std::fs::read_to_string(agent.log_path())?;
@@ -115,10 +123,7 @@ fn a_node_without_the_system_cgroup_does_not_start() -> Result<()> {
         error.ends_with("correct systemReservedCgroup, or take \"system-reserved\" out of enforceNodeAllocatable"),
         "{error}"
     );
-    assert!(
-        CgroupLimits::of(tag, "system").is_err(),
-        "it is not created"
-    );
+    assert!(cgroups::at(tag, "system")?.is_empty(), "it is not created");
     Ok(())
 }
 

@@ -1,11 +1,11 @@
 //! Requests and limits: their values in cgroups, and the effects of limits.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use rubelet_testbed::cgroup_limits::CpuShare;
+use rubelet_testbed::cgroup_limits::{CpuQuota, CpuShare};
 use rubelet_testbed::cleanup::cgroups;
 use rubelet_testbed::manifest::{pod, shell, waiting, with};
 use rubelet_testbed::status::{container, has_ended, is_ready, restarts};
@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 
 /// Maximum number of processes of a pod.
 const PIDS: u64 = 40;
+/// The period of quotas in microseconds.
+const PERIOD: u64 = 100_000;
 const MI: u64 = 1 << 20;
 
 fn node() -> Result<Arc<Node>> {
@@ -34,19 +36,38 @@ fn share(node: &Node, path: &str) -> Result<CpuShare> {
     Ok(limits(node, path)?.share)
 }
 
-/// Asserts CPU shares, CPU quota, and memory limit in MiB.
+/// CPU shares, CPU quota in each period, and memory limit in MiB.
+type Expected = (u64, Option<u64>, Option<u64>);
+
 #[track_caller]
-fn assert_limits(
-    node: &Node,
-    path: &str,
-    (shares, quota, memory): (u64, Option<u64>, Option<u64>),
-) -> Result<()> {
+fn assert_pod(node: &Node, path: &str, expected: Expected) -> Result<()> {
     let found = limits(node, path)?;
-    assert!(found.share.is_of(shares), "{path}: {}", found.share);
+    assert!(found.share.is_of_pod(expected.0), "{path}: {}", found.share);
+    assert_limits(path, found, expected);
+    Ok(())
+}
+
+#[track_caller]
+fn assert_container(node: &Node, path: &str, expected: Expected) -> Result<()> {
+    let found = limits(node, path)?;
+    let share = found.share;
+    assert!(share.is_of_container(expected.0), "{path}: {share}");
+    assert_limits(path, found, expected);
+    Ok(())
+}
+
+#[track_caller]
+fn assert_limits(path: &str, found: CgroupLimits, (_, quota, memory): Expected) {
+    let period = PERIOD;
+    let quota = quota.map(|quota| CpuQuota { quota, period });
     assert_eq!(found.quota, quota, "{path}: the quota");
     let bytes = memory.map(|size| size * MI);
     assert_eq!(found.memory, bytes, "{path}: the memory");
-    Ok(())
+}
+
+/// Whether the instance has a cgroup with this path.
+fn exists(node: &Node, path: &str) -> Result<bool> {
+    Ok(!cgroups::at(node.scratch().tag(), path)?.is_empty())
 }
 
 /// Path of the pod's cgroup, from its UID and its QoS class.
@@ -58,7 +79,7 @@ fn cgroup_of(pod: &Value, tier: &str) -> String {
 /// Path of a container's cgroup in the pod's.
 fn cgroup_in(node: &Node, path: &str, (pod, container): (&str, &str)) -> Result<String> {
     let id = node.running(pod, container)?.id;
-    Ok(format!("{path}/{}", node.runtime().cgroup_name(&id)))
+    Ok(format!("{path}/{}", node.runtime().cgroup_name(&id)?))
 }
 
 fn oom_score_adj(node: &Node, pod: &str, container: &str) -> Result<i32> {
@@ -78,9 +99,8 @@ fn a_guaranteed_pod_has_its_requests_as_limits() -> Result<()> {
     assert_eq!(seen["status"]["qosClass"], "Guaranteed");
     let path = cgroup_of(&seen, "");
     let inner = cgroup_in(&node, &path, ("guaranteed", "main"))?;
-    for path in [&path, &inner] {
-        assert_limits(&node, path, (512, Some(50_000), Some(32)))?;
-    }
+    assert_pod(&node, &path, (512, Some(50_000), Some(32)))?;
+    assert_container(&node, &inner, (512, Some(50_000), Some(32)))?;
     assert_eq!(limits(&node, &path)?.pids, Some(PIDS));
 
     let score = oom_score_adj(&node, "guaranteed", "main")?;
@@ -112,18 +132,18 @@ fn a_burstable_pod_has_shares_and_given_limits() -> Result<()> {
     assert_eq!(seen["status"]["qosClass"], "Burstable");
     let path = cgroup_of(&seen, "burstable/");
     // One container has no limit, so the pod has none.
-    assert_limits(&node, &path, (307, None, None))?;
+    assert_pod(&node, &path, (307, None, None))?;
     for (name, expected) in [
         ("bounded", (102, None, Some(32))),
         ("open", (204, None, None)),
     ] {
         let inner = cgroup_in(&node, &path, ("burstable", name))?;
-        assert_limits(&node, &inner, expected)?;
+        assert_container(&node, &inner, expected)?;
     }
 
     let cpus = std::thread::available_parallelism()?.get() as u64;
     let all = share(&node, "kubepods")?;
-    assert!(all.is_of(cpus * 1024), "{all}");
+    assert!(all.is_of_pod(cpus * 1024), "{all}");
     let tier = share(&node, "kubepods/burstable")?;
     assert!(
         tier.is_at_least(307),
@@ -152,11 +172,10 @@ fn a_best_effort_pod_has_minimal_shares() -> Result<()> {
     assert_eq!(seen["status"]["qosClass"], "BestEffort");
     let path = cgroup_of(&seen, "besteffort/");
     let inner = cgroup_in(&node, &path, ("best-effort", "main"))?;
-    for path in [path, inner] {
-        assert_limits(&node, &path, (2, None, None))?;
-    }
+    assert_pod(&node, &path, (2, None, None))?;
+    assert_container(&node, &inner, (2, None, None))?;
     let tier = share(&node, "kubepods/besteffort")?;
-    assert!(tier.is_of(2), "{tier}");
+    assert!(tier.is_of_pod(2), "{tier}");
     assert_eq!(oom_score_adj(&node, "best-effort", "main")?, 1000);
     Ok(())
 }
@@ -174,15 +193,15 @@ fn an_edit_of_limits_reaches_the_pod_and_its_container() -> Result<()> {
     node.apply(&of(json!({ "cpu": "100m", "memory": "16Mi" }), json!({})))?;
     let seen = node.wait_ready("resized")?;
     let path = cgroup_of(&seen, "");
-    assert_limits(&node, &path, (204, Some(20_000), Some(32)))?;
+    assert_pod(&node, &path, (204, Some(20_000), Some(32)))?;
 
     node.apply(&of(json!({ "cpu": "200m", "memory": "64Mi" }), json!({})))?;
     node.wait("resized", "has its new container", |pod| {
         is_ready(pod) && restarts(pod, "main") == 1
     })?;
     let inner = cgroup_in(&node, &path, ("resized", "main"))?;
-    assert_limits(&node, &inner, (204, Some(20_000), Some(64)))?;
-    assert_limits(&node, &path, (307, Some(30_000), Some(80)))?;
+    assert_container(&node, &inner, (204, Some(20_000), Some(64)))?;
+    assert_pod(&node, &path, (307, Some(30_000), Some(80)))?;
 
     // A lower request makes the pod burstable: it needs another cgroup, and so another sandbox.
     node.apply(&of(
@@ -194,17 +213,17 @@ fn an_edit_of_limits_reaches_the_pod_and_its_container() -> Result<()> {
     })?;
     assert_eq!(seen["status"]["qosClass"], "Burstable");
     let moved = cgroup_of(&seen, "burstable/");
-    assert_limits(&node, &moved, (153, Some(30_000), Some(80)))?;
+    assert_pod(&node, &moved, (153, Some(30_000), Some(80)))?;
     let inner = cgroup_in(&node, &moved, ("resized", "main"))?;
-    assert_limits(&node, &inner, (51, Some(20_000), Some(64)))?;
+    assert_container(&node, &inner, (51, Some(20_000), Some(64)))?;
     assert_eq!(restarts(&seen, "other"), 1, "every container moves");
-    assert!(limits(&node, &path).is_err(), "the old cgroup is gone");
+    assert!(!exists(&node, &path)?, "the old cgroup is gone");
 
     node.apply(&of(json!({}), json!({ "cpu": "50m" })))?;
     node.wait("resized", "has no limits any more", |pod| {
         is_ready(pod) && restarts(pod, "main") == 3
     })?;
-    assert_limits(&node, &moved, (153, None, None))?;
+    assert_pod(&node, &moved, (153, None, None))?;
     Ok(())
 }
 
@@ -219,10 +238,10 @@ fn containers_share_what_their_pod_has() -> Result<()> {
     // Nothing but a container's request is requested of memory.
     assert_eq!(seen["status"]["qosClass"], "Burstable");
     let path = cgroup_of(&seen, "burstable/");
-    assert_limits(&node, &path, (512, Some(50_000), Some(64)))?;
+    assert_pod(&node, &path, (512, Some(50_000), Some(64)))?;
     for (name, memory) in [("small", 16), ("free", 64)] {
         let inner = cgroup_in(&node, &path, ("shared", name))?;
-        assert_limits(&node, &inner, (512, Some(50_000), Some(memory)))?;
+        assert_container(&node, &inner, (512, Some(50_000), Some(memory)))?;
     }
 
     let own = json!({
@@ -238,7 +257,7 @@ fn containers_share_what_their_pod_has() -> Result<()> {
     })?;
     assert_eq!(seen["status"]["qosClass"], "Guaranteed");
     let path = cgroup_of(&seen, "");
-    assert_limits(&node, &path, (256, Some(25_000), Some(96)))?;
+    assert_pod(&node, &path, (256, Some(25_000), Some(96)))?;
     Ok(())
 }
 
@@ -254,10 +273,9 @@ fn waiting_with_limits() -> Value {
 fn a_container_over_its_memory_limit_is_oom_killed() -> Result<()> {
     let node = node()?;
     let limits = json!({ "resources": { "limits": { "memory": "16Mi" } } });
-    // containerd misses OOM kills right after the start, before it watches the container.
     let greedy = shell(
         "main",
-        "sleep 2; exec dd if=/dev/zero of=/dev/null bs=64M count=1",
+        "while [ ! -e /root/grow ]; do sleep 0.1; done; exec dd if=/dev/zero of=/dev/null bs=64M count=1",
     );
     let modest = shell("modest", "exec dd if=/dev/zero of=/dev/null bs=1M count=64");
     let spec = json!({
@@ -265,6 +283,12 @@ fn a_container_over_its_memory_limit_is_oom_killed() -> Result<()> {
         "containers": [with(greedy, &limits), with(modest, &limits)],
     });
     node.apply(&pod("greedy", &spec))?;
+    // containerd misses OOM kills right after the start, before it watches the container.
+    node.wait("greedy", "runs", |pod| {
+        container(pod, "main")["state"]["running"].is_object()
+    })?;
+    let pid = node.truth().pid(&node.running("greedy", "main")?.id)?;
+    std::fs::write(format!("/proc/{pid}/root/root/grow"), "")?;
     // The kernel's event may come after the container's exit.
     let seen = node.wait("greedy", "says why", |pod| {
         has_ended(pod) && container(pod, "main")["state"]["terminated"]["reason"] == "OOMKilled"
@@ -317,11 +341,8 @@ fn a_lost_process_does_not_block_the_end_of_its_pod() -> Result<()> {
     // As left behind by a runtime whose creation of a sandbox was interrupted.
     let mut lost = Command::new("sleep").arg("3600").spawn()?;
     let path = cgroup_of(&seen, "besteffort/");
-    let tag = node.scratch().tag();
-    let of_path = |found: &PathBuf| found.ends_with(format!("{tag}/{path}"));
-    let joined = cgroups::of(tag)?
+    let joined = cgroups::at(node.scratch().tag(), &path)?
         .into_iter()
-        .filter(of_path)
         .map(|directory| join(&directory, lost.id()));
     let joined = joined.collect::<Result<Vec<()>, _>>();
     let gone = joined.map_err(anyhow::Error::from).and_then(|_| {
@@ -333,6 +354,6 @@ fn a_lost_process_does_not_block_the_end_of_its_pod() -> Result<()> {
     lost.wait()?;
     gone?;
     assert!(killed);
-    assert!(limits(&node, &path).is_err());
+    assert!(!exists(&node, &path)?);
     Ok(())
 }

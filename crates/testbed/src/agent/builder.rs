@@ -13,6 +13,7 @@ use super::notify::Receiver;
 use super::ports::free_port;
 use super::process::Process;
 use super::{Agent, AgentRuntime, binary};
+use crate::cgroup_driver::CgroupDriver;
 use crate::cleanup::cgroups;
 use crate::scratch::Scratch;
 
@@ -162,7 +163,8 @@ impl AgentBuilder {
         // The kubelet requires its root cgroup to exist.
         cgroups::create(self.scratch.tag())?;
         let healthz_port = free_port(Ipv4Addr::LOCALHOST.into())?;
-        let config = serde_json::to_string_pretty(&self.whole_config(&dir, healthz_port))?;
+        let config = self.whole_config(&dir, healthz_port, CgroupDriver::wanted()?);
+        let config = serde_json::to_string_pretty(&config)?;
         std::fs::write(dir.join(CONFIG), config)?;
         let notify = dir.join(NOTIFY_SOCKET);
         let receiver = Receiver::bind(&notify)?;
@@ -192,13 +194,14 @@ impl AgentBuilder {
         })
     }
 
-    fn whole_config(&self, dir: &Path, healthz_port: u16) -> Value {
+    fn whole_config(&self, dir: &Path, healthz_port: u16, driver: CgroupDriver) -> Value {
         let mut config = json!({
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
             "podLogsDir": dir.join(POD_LOGS),
             "healthzPort": healthz_port,
             "cgroupRoot": self.scratch.cgroup_root(),
+            "cgroupDriver": driver.name(),
             "failCgroupV1": false,
             // It would stay on this machine.
             "makeIPTablesUtilChains": false,

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::config;
+use crate::cgroup_driver::CgroupDriver;
 use crate::packages::CNI_PLUGINS;
 use crate::scratch::Scratch;
 
@@ -25,7 +26,7 @@ pub(super) fn write_files(scratch: &Scratch, major: u32, host_ports: HostPorts) 
         } else {
             "native"
         },
-        systemd_cgroup: false,
+        systemd_cgroup: CgroupDriver::wanted()? == CgroupDriver::Systemd,
     };
     std::fs::write(
         scratch.dir().join(config::FILE),

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::runc;
+use crate::CgroupDriver;
 use crate::daemon::SOCKET;
 use crate::images::PAUSE;
 use crate::scratch::{MARKER, Scratch};
@@ -29,7 +30,7 @@ const TEMPORARY: &str = "temp";
 pub(super) fn write(scratch: &Scratch, programs: &Path, driver: &str) -> Result<()> {
     scratch.subdir(TEMPORARY)?;
     for (name, text, mode) in [
-        (FILE, main_file(scratch, programs, driver), 0o644),
+        (FILE, main_file(scratch, programs, driver)?, 0o644),
         (REGISTRIES_FILE, REGISTRIES.to_owned(), 0o644),
         (POLICY_FILE, POLICY.to_owned(), 0o644),
         (runc::FILE, runc::script(), 0o755),
@@ -41,11 +42,12 @@ pub(super) fn write(scratch: &Scratch, programs: &Path, driver: &str) -> Result<
     Ok(())
 }
 
-fn main_file(scratch: &Scratch, programs: &Path, driver: &str) -> String {
+fn main_file(scratch: &Scratch, programs: &Path, driver: &str) -> Result<String> {
     let (dir, tag) = (scratch.dir().display(), scratch.tag());
+    let manager = CgroupDriver::wanted()?.name();
     let programs = programs.display();
     let runc = runc::FILE;
-    format!(
+    Ok(format!(
         "[crio]
 root = '{dir}/root'
 runroot = '{dir}/state'
@@ -60,7 +62,7 @@ listen = '{dir}/{SOCKET}'
 stream_address = '127.0.0.1'
 stream_port = '0'
 [crio.runtime]
-cgroup_manager = 'cgroupfs'
+cgroup_manager = '{manager}'
 default_runtime = 'runc'
 namespaces_dir = '{dir}/ns'
 pinns_path = '{programs}/pinns'
@@ -93,5 +95,5 @@ enable_metrics = false
 [crio.nri]
 enable_nri = false
 "
-    )
+    ))
 }

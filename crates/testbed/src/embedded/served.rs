@@ -22,6 +22,7 @@ impl Embedded {
         let mut arguments = vec!["runtime".into(), "serve".into(), "--listen".into()];
         arguments.push(self.endpoint().into());
         arguments.extend(["--v".into(), "4".into()]);
+        arguments.extend(["--cgroup-driver".into(), self.driver.name().into()]);
         arguments.extend(self.flags());
         Process {
             scratch: self.scratch.clone(),

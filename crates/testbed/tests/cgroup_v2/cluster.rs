@@ -5,8 +5,8 @@ use rubelet_testbed::agent::binary;
 use rubelet_testbed::packages;
 use rubelet_testbed::vm::Image;
 
-use crate::cri::PACKAGES;
 use crate::guest::{MODULES, run_after};
+use crate::guest_setup::PACKAGES;
 
 /// Filters that match the names of exactly these tests.
 const TESTS: [&str; 3] = [

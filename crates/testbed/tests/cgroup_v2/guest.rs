@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use rubelet_testbed::Vm;
 use rubelet_testbed::command::stdout_of;
+use rubelet_testbed::target_dir::MARK;
 use rubelet_testbed::vm::Image;
 use serde_json::Value;
 
@@ -26,6 +27,10 @@ pub(crate) const MODULES: [&str; 13] = [
     "nft_fib_inet",
     "nft_meta_bridge",
 ];
+
+/// The cargo target directory of the guest, and the test program in it.
+pub(crate) const TARGET: &str = "/target";
+const PROGRAM: &str = "/target/debug/deps/tests";
 
 /// Timeout of all tests of one program. The guest is several times slower than its host, which may be
 /// busy.
@@ -84,12 +89,15 @@ pub(crate) fn run_after(
     filter: &str,
 ) -> Result<String> {
     let tests = program(package, target)?;
-    let mut vm = Vm::boot(&image.program("/tests", tests), 1536)?;
+    let image = image
+        .program(PROGRAM, tests)
+        .file(&format!("{TARGET}/{MARK}"), "");
+    let mut vm = Vm::boot(&image, 1536)?;
     let controllers = vm.run("cat /sys/fs/cgroup/cgroup.controllers", TIMEOUT)?;
     assert!(controllers.contains("memory"), "{controllers}");
     // The output so far is more helpful than the timeout.
     let seconds = TIMEOUT.as_secs() - 10;
-    let command = format!("{prepare}; timeout {seconds} /tests {filter}");
+    let command = format!("{prepare}; timeout {seconds} {PROGRAM} {filter}");
     let ran = vm.try_run(&command, TIMEOUT)?;
     assert_eq!(ran.code, 0, "{}", ran.output);
     Ok(ran.output)

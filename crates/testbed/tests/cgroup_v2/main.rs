@@ -11,6 +11,7 @@ mod cluster;
 mod containers;
 mod cri;
 mod guest;
+mod guest_setup;
 mod host;
 mod more_suites;
 mod node;

@@ -1,73 +1,41 @@
-//! Further programs of tests, run in a guest. They take too long for each run: `cargo xtask test --all` has them.
+//! Further programs of ring 3 run in a guest, with each runtime and each driver of cgroups. They take too long for each
+//! run: `cargo xtask test --all` has them, and each runs by its full name.
 
-use anyhow::Result;
+/// A module for a setup, with a test for each of these programs.
+macro_rules! programs {
+    ($setup:ident, $runtime:ident, $driver:ident: $($program:ident)*) => {
+        mod $setup {
+            use anyhow::Result;
+            use rubelet_testbed::CgroupDriver;
+            use rubelet_testbed::runtime::Kind;
 
-use crate::suites::run;
+            use crate::guest_setup::GuestSetup;
+            use crate::suites::run;
 
-#[test]
-fn adoption() -> Result<()> {
-    run("adoption", &[])
+            const SETUP: GuestSetup = GuestSetup {
+                runtime: Kind::$runtime,
+                driver: CgroupDriver::$driver,
+            };
+
+            $(
+                #[test]
+                fn $program() -> Result<()> {
+                    run(SETUP, stringify!($program))
+                }
+            )*
+        }
+    };
 }
 
-#[test]
-fn environment() -> Result<()> {
-    // The guest has no address.
-    run("environment", &["variables_have_fields_of_pod_and_node"])
+programs! { embedded, Embedded, Cgroupfs:
+    adoption environment fifty image_volumes images life lifecycle logs security stats user_namespaces volumes
 }
 
-#[test]
-fn fifty() -> Result<()> {
-    run("fifty", &[])
+programs! { embedded_systemd, Embedded, Systemd:
+    adoption environment fifty image_volumes images life lifecycle logs node_allocatable resources security stats
+    user_namespaces volumes
 }
 
-#[test]
-fn image_volumes() -> Result<()> {
-    run("image_volumes", &[])
-}
+programs! { containerd, Containerd, Cgroupfs: logs node_allocatable resources security stats volumes }
 
-#[test]
-fn images() -> Result<()> {
-    run("images", &[])
-}
-
-#[test]
-fn life() -> Result<()> {
-    // The guest has no kubectl, and its `unshare`, by which a test changes the boot ID, needs a root that is mounted.
-    let skipped = [
-        "ephemeral_containers_are_patched_and_validated",
-        "readiness_gates_are_set_through_the_socket",
-        "a_shutdown_waits_for_pods_by_priority",
-        "reboot::",
-    ];
-    run("life", &skipped)
-}
-
-#[test]
-fn lifecycle() -> Result<()> {
-    run("lifecycle", &[])
-}
-
-#[test]
-fn logs() -> Result<()> {
-    run("logs", &[])
-}
-
-#[test]
-fn security() -> Result<()> {
-    run("security", &[])
-}
-
-#[test]
-fn stats() -> Result<()> {
-    run("stats", &[])
-}
-
-#[test]
-fn user_namespaces() -> Result<()> {
-    run("user_namespaces", &[])
-}
-
-#[test]
-fn volumes() -> Result<()> {
-    run("volumes", &[])
-}
+programs! { containerd_systemd, Containerd, Systemd: logs node_allocatable resources security stats volumes }
