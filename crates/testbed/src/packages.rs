@@ -58,6 +58,24 @@ pub(crate) fn ensure_emulator() -> Result<&'static str> {
     Ok("/usr/bin/qemu-system-x86_64")
 }
 
+/// Installs the program that shares directories with guests if it is missing; returns its path.
+///
+/// # Errors
+/// As [`ensure`].
+pub(crate) fn ensure_virtiofsd() -> Result<&'static Path> {
+    ensure_emulator()?;
+    // A part of the emulator until Debian 12, a package of its own since.
+    let find = || {
+        let paths = ["/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd"];
+        paths.map(Path::new).into_iter().find(|path| path.exists())
+    };
+    if let Some(found) = find() {
+        return Ok(found);
+    }
+    ensure_all(&["virtiofsd"])?;
+    find().context("the package virtiofsd has no program of that name")
+}
+
 /// Installs the program that makes ext4 file systems if it is missing.
 ///
 /// # Errors

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 /// The file that cargo creates in each target directory.
-pub const MARK: &str = "CACHEDIR.TAG";
-/// The private cache of this crate, below the target directory.
-pub(crate) const CACHE: &str = "testbed";
+const MARK: &str = "CACHEDIR.TAG";
 
 /// The target directory of the running program.
 ///
@@ -38,7 +36,7 @@ pub fn profile() -> Result<PathBuf> {
 /// # Errors
 /// As [`target`], or when the directory can't be created.
 pub fn cache() -> Result<PathBuf> {
-    let dir = target()?.join(CACHE);
+    let dir = target()?.join("testbed");
     std::fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
     Ok(dir)
 }

@@ -6,6 +6,7 @@ mod accelerator;
 mod containerd;
 mod cpio;
 mod disk;
+mod host_root;
 mod image;
 mod kernel;
 mod libraries;
@@ -28,6 +29,7 @@ pub use disk::Disk;
 pub use image::Image;
 
 use self::accelerator::Accelerator;
+use self::host_root::HostRoot;
 use crate::scratch::guard::ScratchGuard;
 use crate::{clock, packages, report};
 
@@ -48,6 +50,8 @@ pub struct Vm {
     commands: u32,
     console: PathBuf,
     stream: PathBuf,
+    /// Dropped after the emulator.
+    _host_root: Option<HostRoot>,
     /// The guest's files. Declared last, so that it is dropped after the emulator.
     _directory: ScratchGuard,
 }
@@ -103,6 +107,11 @@ impl Vm {
         let kernel = image.write(&archive)?;
         let (console, stream) = (dir.join("console"), dir.join("stream"));
         let option = disk.and_then(Disk::mount_option);
+        let host_root = match image.is_on_host_root() {
+            true => Some(HostRoot::serve(&directory)?),
+            false => None,
+        };
+        let shared = host_root.as_ref().map(|root| root.arguments(memory_mib));
         let mut command = directory.command(emulator);
         command
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
@@ -111,15 +120,17 @@ impl Vm {
             // One processor: emulated processors wait for each other, and a guest with two has hung.
             .args(["-smp", "1", "-m", &memory_mib.to_string(), "-no-reboot"])
             .args(disk.into_iter().flat_map(Disk::arguments))
+            .args(shared.into_iter().flatten())
             .arg("-kernel")
             .arg(&kernel.image)
             .arg("-initrd")
             .arg(&archive)
             .arg("-append")
             .arg(format!(
-                "{KERNEL_OPTIONS} {} {}",
+                "{KERNEL_OPTIONS} {} {} {}",
                 accelerator.kernel_options(),
-                option.unwrap_or_default()
+                option.unwrap_or_default(),
+                host_root.as_ref().map_or("", |_| host_root::OPTION)
             ))
             .arg("-serial")
             .arg(format!("file:{}", console.display()))
@@ -146,6 +157,7 @@ impl Vm {
             commands: 0,
             console,
             stream,
+            _host_root: host_root,
             _directory: directory,
         };
         let deadline = clock::now() + accelerator.boot_timeout();

@@ -1,6 +1,6 @@
 //! Waits for conditions, never for a fixed time.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::{ops::RangeInclusive, sync::LazyLock, time::Duration};
 
 use anyhow::{Result, bail};
 
@@ -12,6 +12,20 @@ const POLL_INTERVALS: RangeInclusive<Duration> =
     Duration::from_millis(20)..=Duration::from_millis(250);
 /// The part of the time so far that passes until the next poll.
 const PART: u32 = 16;
+
+/// The environment variable with a number by which each wait for a condition is multiplied, for slow machines.
+pub const PATIENCE: &str = "RUBELET_TEST_PATIENCE";
+
+/// How long to wait for a condition instead of this time, on a machine of this speed.
+#[must_use]
+pub fn patiently(timeout: Duration) -> Duration {
+    static FACTOR: LazyLock<u32> = LazyLock::new(|| {
+        let text = std::env::var(PATIENCE).unwrap_or_else(|_| "1".to_owned());
+        let number = text.parse();
+        number.unwrap_or_else(|_| panic!("{PATIENCE} is `{text}`, not a whole number"))
+    });
+    timeout * *FACTOR
+}
 
 /// Polls `probe` until it returns a value, less often the longer it takes.
 ///
@@ -49,6 +63,7 @@ fn poll<T>(
     mut probe: impl FnMut() -> Result<Option<T>>,
 ) -> Result<T> {
     let start = clock::now();
+    let timeout = patiently(timeout);
     loop {
         if let Some(value) = probe()? {
             return Ok(value);

@@ -8,7 +8,7 @@ use rubelet_testbed::cleanup::cgroups;
 use rubelet_testbed::manifest::{WAIT, pod, shell, waiting, with};
 use rubelet_testbed::node::TIMEOUT;
 use rubelet_testbed::status::{condition, container, is_ready, restarts, waits_for};
-use rubelet_testbed::{Node, clock};
+use rubelet_testbed::{Node, clock, wait};
 use serde_json::{Value, json};
 
 fn ends_with(name: &str, policy: &str, code: i32) -> Value {
@@ -258,7 +258,9 @@ fn a_failing_init_container_is_restarted_by_policy() -> Result<()> {
 #[test]
 fn a_pod_is_stopped_after_its_active_deadline() -> Result<()> {
     let node = Node::shared()?;
-    let spec = json!({ "activeDeadlineSeconds": 4, "containers": [waiting("main")] });
+    // It must have started by then.
+    let seconds = wait::patiently(Duration::from_secs(4)).as_secs();
+    let spec = json!({ "activeDeadlineSeconds": seconds, "containers": [waiting("main")] });
     node.apply(&pod("deadline", &spec))?;
     let seen = node.wait("deadline", "was stopped", |pod| {
         !container(pod, "main")["state"]["terminated"].is_null()

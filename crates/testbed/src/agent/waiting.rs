@@ -23,7 +23,7 @@ impl Agent {
         timeout: Duration,
         wanted: impl Fn(&Notification) -> bool,
     ) -> Result<Notification> {
-        let deadline = clock::now() + timeout;
+        let deadline = clock::now() + wait::patiently(timeout);
         loop {
             let left = deadline.saturating_duration_since(clock::now());
             if let Some(told) = self.receiver.wait(left.min(POLL_INTERVAL), &wanted) {

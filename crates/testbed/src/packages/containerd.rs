@@ -16,9 +16,7 @@ const SUITES: [&str; 2] = ["forky", "trixie"];
 /// Environment variable with the codename of the only Debian suite to take containerd from.
 const SUITE_VARIABLE: &str = "RUBELET_TESTBED_SUITE";
 /// The file in an unpacked package's directory that names the suite it came from.
-pub(crate) const SUITE_FILE: &str = "suite";
-/// The directory of the programs in it.
-pub(crate) const BIN: &str = "usr/bin";
+const SUITE_FILE: &str = "suite";
 
 /// Programs of one containerd version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +41,7 @@ impl Binaries {
     }
 
     fn at(dir: &Path) -> Result<Self> {
-        let bin = dir.join(BIN);
+        let bin = dir.join("usr/bin");
         let text = stdout_of(Command::new(bin.join("containerd")).arg("--version"))?;
         let version = version_in(&text)
             .with_context(|| format!("cannot read a version out of `{}`", text.trim()))?;
@@ -53,16 +51,6 @@ impl Binaries {
             version,
             suite,
         })
-    }
-
-    /// The directory of its unpacked package in a cache of [`target_dir::cache`].
-    fn directory(&self, cache: &Path) -> PathBuf {
-        cache.join(format!("containerd-{}-{}", self.suite, self.version))
-    }
-
-    /// The same in another target directory.
-    pub(crate) fn directory_in(&self, target: &Path) -> PathBuf {
-        self.directory(&target.join(target_dir::CACHE))
     }
 }
 
@@ -149,7 +137,7 @@ fn fetch(cache: &Path, host: &str, suite: &str) -> Result<Binaries> {
     )?;
     std::fs::write(unpacked.join(SUITE_FILE), suite)?;
     let binaries = Binaries::at(&unpacked).context("it does not run here")?;
-    let dir = binaries.directory(cache);
+    let dir = cache.join(format!("containerd-{suite}-{}", binaries.version));
     if dir.exists() {
         // Another run may use it, unless it can't be executed.
         if let Ok(found) = Binaries::at(&dir) {

@@ -1,5 +1,4 @@
-//! containerd in a guest: as most people run it, started by systemd, which makes the cgroups of its containers; and for the
-//! test bed in the guest.
+//! containerd in a guest, as most people run it: systemd starts it, and makes the cgroups of its containers.
 
 use std::path::Path;
 
@@ -8,14 +7,10 @@ use anyhow::Result;
 use super::image::Image;
 use crate::containerd::{config, setup};
 use crate::daemon::SOCKET;
-use crate::packages::containerd::{BIN, SUITE_FILE};
 use crate::packages::{self, CNI_PLUGINS, RUNC};
 
 /// All of it. A guest has another file system on `/var/lib`, which hides what its image has there.
 const DIR: &str = "/containerd";
-
-/// The programs of containerd.
-const PROGRAMS: [&str; 3] = ["containerd", "containerd-shim-runc-v2", "ctr"];
 
 /// The network of the pods.
 const NETWORK: &str = r#"{ "cniVersion": "1.0.0", "name": "pods", "plugins": [{
@@ -49,36 +44,12 @@ impl Image {
             )
             .file(&format!("{DIR}/cni/conf/10-pods.conflist"), NETWORK)
             .file("/etc/systemd/system/containerd.service", unit());
-        for name in PROGRAMS {
+        for name in ["containerd", "containerd-shim-runc-v2", "ctr"] {
             image = image.program(&format!("/usr/local/bin/{name}"), binaries.bin.join(name));
         }
         for name in setup::PLUGINS {
             let plugin = Path::new(CNI_PLUGINS).join(name);
             image = image.program(&format!("{DIR}/cni/bin/{name}"), plugin);
-        }
-        Ok(image)
-    }
-
-    /// Adds the newest containerd for a test program in the guest, where the test bed has unpacked it: in the cargo target
-    /// directory `target`.
-    ///
-    /// # Errors
-    /// A package can't be installed.
-    pub fn containerd_of_tests(self, target: &str) -> Result<Self> {
-        packages::ensure()?;
-        let unpacked = packages::containerd::ensure()?;
-        let directory = unpacked.directory_in(Path::new(target));
-        let path_of = |name: &str| directory.join(name).display().to_string();
-        let mut image = self
-            .programs([RUNC])
-            .file_of_host("/etc/os-release")?
-            .file(&path_of(SUITE_FILE), unpacked.suite.clone());
-        for name in PROGRAMS {
-            image = image.program(&path_of(&format!("{BIN}/{name}")), unpacked.bin.join(name));
-        }
-        for name in setup::PLUGINS {
-            let plugin = Path::new(CNI_PLUGINS).join(name);
-            image = image.program(&plugin.display().to_string(), &plugin);
         }
         Ok(image)
     }

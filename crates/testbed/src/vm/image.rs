@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::{cpio::Archive, kernel, kernel::Kernel, libraries, stripped};
+use super::{cpio::Archive, host_root, kernel, kernel::Kernel, libraries, stripped};
 use crate::packages;
 
 const INIT: &str = include_str!("init.sh");
 const LINE: &str = include_str!("line.sh");
+
+/// The directory of what `init.sh` adds to the root directory of this machine.
+const ADDED: &str = "/added";
 
 /// The root directory of a guest, to be filled.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +19,7 @@ pub struct Image {
     programs: Vec<(String, PathBuf)>,
     files: Vec<(String, Vec<u8>)>,
     modules: Vec<&'static str>,
+    host_root: bool,
 }
 
 impl Image {
@@ -47,6 +51,19 @@ impl Image {
     pub fn modules(mut self, names: &[&'static str]) -> Self {
         self.modules.extend(names);
         self
+    }
+
+    /// Has the root directory of this machine below what is added: programs and libraries of it need not be.
+    #[must_use]
+    pub fn on_host_root(mut self) -> Self {
+        self.host_root = true;
+        self.modules(&host_root::MODULES)
+    }
+
+    /// Whether it is [`Image::on_host_root`].
+    #[must_use]
+    pub fn is_on_host_root(&self) -> bool {
+        self.host_root
     }
 
     /// Adds the program that makes XFS file systems, and the module that mounts them.
@@ -87,15 +104,27 @@ impl Image {
         archive.file("/init", INIT.as_bytes(), 0o755)?;
         archive.file("/line.sh", LINE.as_bytes(), 0o755)?;
         archive.copy("/bin/busybox", Path::new(packages::BUSYBOX))?;
-        archive.file("/etc/passwd", b"root:x:0:0:root:/root:/bin/sh\n", 0o644)?;
-        archive.file("/etc/group", b"root:x:0:\n", 0o644)?;
-        archive.file("/etc/hostname", b"guest\n", 0o644)?;
-        archive.file("/etc/hosts", b"127.0.0.1 localhost guest\n", 0o644)?;
-        archive.file("/etc/resolv.conf", b"", 0o644)?;
         archive.file("/modules", self.modules.join("\n").as_bytes(), 0o644)?;
         for file in kernel.module_files(&self.modules)? {
             archive.copy(&format!("/{file}"), &kernel.root.join(&file))?;
         }
+        if self.host_root {
+            archive.directory(ADDED)?;
+            self.write_files(&mut archive, ADDED)?;
+        } else {
+            archive.file("/etc/passwd", b"root:x:0:0:root:/root:/bin/sh\n", 0o644)?;
+            archive.file("/etc/group", b"root:x:0:\n", 0o644)?;
+            archive.file("/etc/hostname", b"guest\n", 0o644)?;
+            archive.file("/etc/hosts", b"127.0.0.1 localhost guest\n", 0o644)?;
+            archive.file("/etc/resolv.conf", b"", 0o644)?;
+            self.write_programs(&mut archive)?;
+            self.write_files(&mut archive, "")?;
+        }
+        archive.finish()?;
+        Ok(kernel)
+    }
+
+    fn write_programs(&self, archive: &mut Archive) -> Result<()> {
         let mut all = Vec::new();
         for (name, source) in &self.programs {
             all.extend(libraries::of(source)?);
@@ -108,10 +137,13 @@ impl Image {
         for library in all {
             archive.copy(&library.to_string_lossy(), &library)?;
         }
+        Ok(())
+    }
+
+    fn write_files(&self, archive: &mut Archive, dir: &str) -> Result<()> {
         for (name, content) in &self.files {
-            archive.file(name, content, 0o644)?;
+            archive.file(&format!("{dir}{name}"), content, 0o644)?;
         }
-        archive.finish()?;
-        Ok(kernel)
+        Ok(())
     }
 }

@@ -2,7 +2,7 @@
 # Takes commands from the host through a serial line and answers with their results.
 export PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 # A guest whose host forgot it goes away by itself.
-(sleep 600; poweroff -f) &
+(sleep 3600; poweroff -f) &
 exec 3<>/dev/ttyS1
 stty -F /dev/ttyS1 raw -echo
 # The line of what the host only reads stays open: nothing is lost between two programs that write to it.

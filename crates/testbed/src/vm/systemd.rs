@@ -101,7 +101,7 @@ impl Image {
         self.programs(all.filter(|path| Path::new(path).exists()))
     }
 
-    pub(super) fn file_of_host(self, path: &str) -> Result<Self> {
+    fn file_of_host(self, path: &str) -> Result<Self> {
         let content = std::fs::read(path).with_context(|| format!("cannot read {path}"))?;
         Ok(self.file(path, content))
     }

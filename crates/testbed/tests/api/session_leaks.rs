@@ -1,6 +1,7 @@
 //! Many sessions of each kind, with each of their ends, leave nothing in the agent, its supervisors and the pod.
 
 use std::cell::Cell;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -8,7 +9,7 @@ use rubelet_streaming::{Duplex, PortDialer, RemoteProcess, SessionExit, Source, 
 use rubelet_testbed::agent::AgentBuilder;
 use rubelet_testbed::manifest::{pod, shell, with};
 use rubelet_testbed::runtime::Kind;
-use rubelet_testbed::{Agent, TestRuntime};
+use rubelet_testbed::{Agent, TestRuntime, wait};
 use serde_json::json;
 use tokio::sync::Mutex;
 
@@ -237,8 +238,11 @@ fn web_sockets_leave_nothing() {
 
 #[test]
 fn idle_sessions_leave_nothing() {
-    let node = Node::start(|builder| builder.config("streamingConnectionIdleTimeout", "1s"));
-    let told = |text: String| assert!(text.contains("had no traffic for 1s"), "{text}");
+    // Sessions begin within that time.
+    let time = format!("{}s", wait::patiently(Duration::from_secs(1)).as_secs());
+    let node = Node::start(|builder| builder.config("streamingConnectionIdleTimeout", &*time));
+    let why = format!("had no traffic for {time}");
+    let told = |text: String| assert!(text.contains(&why), "{text}");
     let turn = Mutex::new(());
     let process = async |session: RemoteProcess| {
         told(ends(session).await.code().unwrap_err().to_string());

@@ -7,7 +7,6 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use rubelet_testbed::Vm;
 use rubelet_testbed::command::stdout_of;
-use rubelet_testbed::target_dir::MARK;
 use rubelet_testbed::vm::Image;
 use serde_json::Value;
 
@@ -28,13 +27,12 @@ pub(crate) const MODULES: [&str; 13] = [
     "nft_meta_bridge",
 ];
 
-/// The cargo target directory of the guest, and the test program in it.
-pub(crate) const TARGET: &str = "/target";
-const PROGRAM: &str = "/target/debug/deps/tests";
+/// The test program of a guest with a root directory of its own.
+const PROGRAM: &str = "/tests";
 
 /// Timeout of all tests of one program. The guest is several times slower than its host, which may be
 /// busy.
-const TIMEOUT: Duration = Duration::from_secs(400);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(400);
 
 /// The environment variable with the path of a JSON file that names the compiled test programs, by
 /// their IDs. So a program that was compiled with the workspace is not compiled again with other
@@ -77,28 +75,30 @@ fn build(package: &str, target: &[&str]) -> Result<PathBuf> {
 
 /// Runs the tests of a program whose names match the filter in a guest; returns the output.
 pub(crate) fn run(image: Image, package: &str, target: &[&str], filter: &str) -> Result<String> {
-    run_after(image, ":", package, target, filter)
+    run_after(image, ":", package, target, filter, TIMEOUT)
 }
 
-/// As [`run`], after this shell command, which may set variables.
+/// As [`run`], after this shell command, which may set variables, and within this time.
 pub(crate) fn run_after(
     image: Image,
     prepare: &str,
     package: &str,
     target: &[&str],
     filter: &str,
+    timeout: Duration,
 ) -> Result<String> {
     let tests = program(package, target)?;
-    let image = image
-        .program(PROGRAM, tests)
-        .file(&format!("{TARGET}/{MARK}"), "");
+    let (program, image) = match image.is_on_host_root() {
+        true => (tests.display().to_string(), image),
+        false => (PROGRAM.to_owned(), image.program(PROGRAM, tests)),
+    };
     let mut vm = Vm::boot(&image, 1536)?;
     let controllers = vm.run("cat /sys/fs/cgroup/cgroup.controllers", TIMEOUT)?;
     assert!(controllers.contains("memory"), "{controllers}");
     // The output so far is more helpful than the timeout.
-    let seconds = TIMEOUT.as_secs() - 10;
-    let command = format!("{prepare}; timeout {seconds} {PROGRAM} {filter}");
-    let ran = vm.try_run(&command, TIMEOUT)?;
+    let seconds = timeout.as_secs() - 10;
+    let command = format!("{prepare}; timeout {seconds} {program} {filter}");
+    let ran = vm.try_run(&command, timeout)?;
     assert_eq!(ran.code, 0, "{}", ran.output);
     Ok(ran.output)
 }

@@ -1,51 +1,73 @@
 //! What tests of ring 3 need in a guest.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use rubelet_testbed::agent::binary;
 use rubelet_testbed::runtime::Kind;
 use rubelet_testbed::vm::Image;
-use rubelet_testbed::{CgroupDriver, cgroup_driver, packages, runtime};
+use rubelet_testbed::{CgroupDriver, cgroup_driver, packages, runtime, wait};
 
-use crate::guest::{MODULES, TARGET};
+use crate::guest::{MODULES, TIMEOUT, run_after};
 
-/// The programs of this machine that they run.
-const PROGRAMS: [&str; 4] = [
-    "/usr/sbin/runc",
-    "/usr/bin/crun",
-    "/usr/sbin/nft",
-    "/sbin/ip",
-];
-/// Everything that they need is in the image; there are no packages in the guest.
-pub(crate) const PACKAGES: &str = "#!/bin/sh\nfor name; do echo \"$name installed\"; done\n";
+/// A node needs an address, and the guest has only the loopback interface, whose MTU is too large for a
+/// bridge.
+const ADDRESS: &str = "ip link set lo mtu 1500 && ip address add 10.99.0.1/32 dev lo && \
+    ip route add default dev lo src 10.99.0.1";
+
+/// A guest may be ten times slower than its host.
+const PATIENCE: u32 = 10;
 
 /// What makes the pods of a guest, and their cgroups.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GuestSetup {
     pub(crate) runtime: Kind,
     pub(crate) driver: CgroupDriver,
+    /// How long a program may take.
+    pub(crate) timeout: Duration,
 }
 
 impl GuestSetup {
     pub(crate) const EMBEDDED: Self = Self {
         runtime: Kind::Embedded,
         driver: CgroupDriver::Cgroupfs,
+        timeout: TIMEOUT,
+    };
+    /// The one that most machines have.
+    pub(crate) const SYSTEMD: Self = Self {
+        driver: CgroupDriver::Systemd,
+        ..Self::EMBEDDED
     };
 
-    /// The image with what tests need, after [`Self::prepare`].
-    pub(crate) fn image(self) -> Result<Image> {
+    /// Runs the tests of a program of ring 3 whose names match the filter; returns the output.
+    pub(crate) fn run(self, program: &str, filter: &str) -> Result<String> {
         packages::ensure()?;
-        let mut image = Image::default()
-            .modules(&MODULES)
-            .programs(PROGRAMS)
-            .program("/usr/local/bin/rubelet", binary()?)
-            .file("/usr/bin/dpkg-query", PACKAGES);
+        if self.runtime == Kind::Containerd {
+            packages::containerd::ensure()?;
+        }
+        let mut image = Image::default().modules(&MODULES).on_host_root();
         if self.driver == CgroupDriver::Systemd {
             image = image.systemd()?;
         }
-        if self.runtime == Kind::Containerd {
-            image = image.containerd_of_tests(TARGET)?;
+        run_after(
+            image,
+            &self.prepare()?,
+            "rubelet-testbed",
+            &["--test", program],
+            filter,
+            self.timeout,
+        )
+    }
+
+    /// Tests that do not pass there.
+    pub(crate) fn skipped(self) -> &'static [&'static str] {
+        match (self.runtime, self.driver) {
+            // containerd reads how many were killed from the scope, which systemd has removed by then.
+            (Kind::Containerd, CgroupDriver::Systemd) => {
+                &["a_container_over_its_memory_limit_is_oom_killed"]
+            }
+            _ => &[],
         }
-        Ok(image)
     }
 
     /// Most tests wait most of the time, but containerd needs the processor of a guest for itself.
@@ -57,14 +79,16 @@ impl GuestSetup {
     }
 
     /// The shell command before the tests. With CI=true a missing dependency is an error, not a skipped test.
-    pub(crate) fn prepare(self) -> String {
-        format!(
-            "chmod 755 /usr/bin/dpkg-query; \
-             export CI=true RUBELET_BIN=/usr/local/bin/rubelet {}={} {}={}",
+    fn prepare(self) -> Result<String> {
+        Ok(format!(
+            "{ADDRESS}; export CI=true RUBELET_BIN={} {}={} {}={} {}={}",
+            binary()?.display(),
+            wait::PATIENCE,
+            PATIENCE,
             runtime::VARIABLE,
             self.runtime.name(),
             cgroup_driver::VARIABLE,
             self.driver.name(),
-        )
+        ))
     }
 }

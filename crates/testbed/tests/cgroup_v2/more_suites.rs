@@ -5,6 +5,8 @@
 macro_rules! programs {
     ($setup:ident, $runtime:ident, $driver:ident: $($program:ident)*) => {
         mod $setup {
+            use std::time::Duration;
+
             use anyhow::Result;
             use rubelet_testbed::CgroupDriver;
             use rubelet_testbed::runtime::Kind;
@@ -15,6 +17,7 @@ macro_rules! programs {
             const SETUP: GuestSetup = GuestSetup {
                 runtime: Kind::$runtime,
                 driver: CgroupDriver::$driver,
+                timeout: Duration::from_secs(3000),
             };
 
             $(
@@ -28,14 +31,20 @@ macro_rules! programs {
 }
 
 programs! { embedded, Embedded, Cgroupfs:
-    adoption environment fifty image_volumes images life lifecycle logs security stats user_namespaces volumes
+    adoption api cli environment fifty image_volumes images life lifecycle logs manifests messages node_allocatable
+    resources security stats user_namespaces volumes
 }
 
+// `suites` has two more of them.
 programs! { embedded_systemd, Embedded, Systemd:
-    adoption environment fifty image_volumes images life lifecycle logs node_allocatable resources security stats
+    adoption api cli environment fifty image_volumes images life lifecycle logs manifests messages security stats
     user_namespaces volumes
 }
 
-programs! { containerd, Containerd, Cgroupfs: logs node_allocatable resources security stats volumes }
+programs! { containerd, Containerd, Cgroupfs:
+    environment lifecycle logs node_allocatable resources security stats volumes
+}
 
-programs! { containerd_systemd, Containerd, Systemd: logs node_allocatable resources security stats volumes }
+programs! { containerd_systemd, Containerd, Systemd:
+    environment lifecycle logs node_allocatable resources security stats volumes
+}

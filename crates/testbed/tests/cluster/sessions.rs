@@ -140,7 +140,9 @@ fn kubectl_cp_copies_files_in_both_directions() {
 }
 
 /// Repeats the last line that it has read: containerd forwards input before it attaches the output.
-const REPEATS: &str = "while :; do if read -t 1 line; then last=$line; fi; echo got $last; done";
+/// A `read` with a time limit would lose what it has read of a line when the time is over.
+const REPEATS: &str = "exec 3<&0; (while read line <&3; do echo $line > /tmp/new; mv /tmp/new /tmp/last; done) & \
+    while :; do [ ! -e /tmp/last ] || echo got $(cat /tmp/last); sleep 1; done";
 
 #[test]
 fn kubectl_debug_attaches_to_the_container_that_it_adds() {

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rubelet_testbed::clock;
+use rubelet_testbed::{clock, wait};
 
 /// A program whose lines of standard output and standard error are read as they arrive. It is
 /// killed when the value is dropped.
@@ -62,7 +62,7 @@ impl Lines {
         timeout: Duration,
         wanted: impl Fn(&str) -> bool,
     ) -> String {
-        let deadline = clock::now() + timeout;
+        let deadline = clock::now() + wait::patiently(timeout);
         loop {
             let left = deadline.saturating_duration_since(clock::now());
             match self.lines.recv_timeout(left) {

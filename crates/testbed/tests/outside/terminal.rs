@@ -63,7 +63,7 @@ impl OnTerminal {
     /// Types keys, and again every second, until the answer is on the screen: a session may pass on input
     /// before it shows output, and its terminal may get its size later.
     pub(crate) fn answers(&mut self, keys: &str, text: &str) {
-        let deadline = clock::now() + TIMEOUT;
+        let deadline = clock::now() + wait::patiently(TIMEOUT);
         self.types(keys);
         while !self.shows_within(AGAIN, text) {
             assert!(
