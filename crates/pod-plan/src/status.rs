@@ -3,6 +3,7 @@
 
 mod conditions;
 mod containers;
+mod ended;
 mod messages;
 mod phase;
 mod unknown;
@@ -20,6 +21,8 @@ use crate::{
     snapshot::{PodSnapshot, Target},
 };
 
+pub use ended::end_containers;
+
 /// The status to publish for a decision.
 #[must_use]
 pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -> PodStatus {
@@ -30,7 +33,7 @@ pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -
     let previous = snapshot.previous;
     let mut all = containers::all(snapshot, actions, now);
     messages::limit(&mut all);
-    let [init_containers, containers, ephemeral_containers] = all;
+    let [mut init_containers, mut containers, ephemeral_containers] = all;
     let mut phase = phase::of(&phase::PhaseInputs {
         spec,
         init_containers: &init_containers,
@@ -61,6 +64,9 @@ pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -
     if actions.never_restarts && !phase.is_terminal() && snapshot.observed.is_stopped() {
         // Some of its containers never ran, and none will be started.
         phase = Phase::Failed;
+    }
+    if phase.is_terminal() && snapshot.observed.is_stopped() {
+        end_containers(spec, &mut init_containers, &mut containers);
     }
     let conditions = conditions::all(snapshot, actions, phase, &init_containers, &containers, now);
     PodStatus {

@@ -22,7 +22,7 @@ use rubelet_base::duration::format_go;
 /// Reason of a container that waits or was terminated because all containers are restarted.
 pub(super) const RESTARTING_ALL: &str = "RestartingAllContainers";
 /// Reason of a container that was running and no longer has a record in the runtime.
-const STATUS_UNKNOWN: &str = "ContainerStatusUnknown";
+pub(super) const STATUS_UNKNOWN: &str = "ContainerStatusUnknown";
 /// Exit code of a container that vanished.
 const VANISHED_EXIT_CODE: i32 = 137;
 

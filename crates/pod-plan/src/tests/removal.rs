@@ -104,3 +104,39 @@ fn a_pod_past_its_deadline_fails_and_is_stopped() {
         ("Failed", "DeadlineExceeded")
     );
 }
+
+#[test]
+fn a_container_that_never_ran_has_an_end_when_its_pod_has_failed() {
+    for (init, records_of_pod, expected) in [
+        (&[][..], "", "a:ContainerStatusUnknown(137)"),
+        (
+            &["i"],
+            "i=exit:0",
+            "i:Completed(0) a:ContainerStatusUnknown(137)",
+        ),
+        // A failed init container says why the others did not run.
+        (&["i"], "i=exit:1", "i:Error(1) a:PodInitializing"),
+        (
+            &["i"],
+            "",
+            "i:ContainerStatusUnknown(137) a:PodInitializing",
+        ),
+    ] {
+        let mut pod = pod(Always, init, &["a"]);
+        pod.spec.active_deadline = Some(Duration::from_secs(60));
+        let mut node = Node::new();
+        let records = || records(records_of_pod);
+        node.plan(&pod, &seen(vec![sandbox(&pod, 0, true)], records()), 0);
+        let plan = node.plan(&pod, &seen(vec![sandbox(&pod, 0, true)], records()), 60);
+        assert!(short(&plan).contains(&"stop s0".to_owned()), "{plan:?}");
+        assert!(!said(&plan.status).contains("Unknown"), "it may still run");
+        for at in [61, 62] {
+            let plan = node.plan(&pod, &seen(vec![sandbox(&pod, 0, false)], records()), at);
+            assert_eq!(
+                said(&plan.status),
+                format!("Failed {expected}"),
+                "{records_of_pod}"
+            );
+        }
+    }
+}

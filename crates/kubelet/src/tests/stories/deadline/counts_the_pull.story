@@ -20,4 +20,5 @@ until 50s
 00:30.0 cond  Ready False, PodFailed
 00:30.0 event Normal DeadlineExceeded Pod was active on the node longer than the specified deadline
 00:30.0 call  StopPodSandbox 0
+00:30.0 state Failed (DeadlineExceeded): job ContainerStatusUnknown(137)
 00:30.0 cond  PodReadyToStartContainers False
