@@ -51,7 +51,7 @@ pub struct Vm {
     console: PathBuf,
     stream: PathBuf,
     /// Dropped after the emulator.
-    _host_root: Option<HostRoot>,
+    host_root: Option<HostRoot>,
     /// The guest's files. Declared last, so that it is dropped after the emulator.
     _directory: ScratchGuard,
 }
@@ -157,7 +157,7 @@ impl Vm {
             commands: 0,
             console,
             stream,
-            _host_root: host_root,
+            host_root,
             _directory: directory,
         };
         let deadline = clock::now() + accelerator.boot_timeout();
@@ -282,7 +282,8 @@ impl Vm {
     /// An error message, with the guest's console output.
     fn said(&self, what: &str) -> String {
         let mut text = what.to_owned();
-        for name in ["errors", "console"] {
+        let of_daemon = self.host_root.as_ref().map(|_| host_root::LOG);
+        for name in ["errors", "console"].into_iter().chain(of_daemon) {
             let said = report::tail(&self.console.with_file_name(name), 30);
             let _ = write!(text, "\n{name}:\n{said}");
         }

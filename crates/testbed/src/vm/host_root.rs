@@ -1,22 +1,23 @@
 //! The root directory of this machine in a guest, so that a guest has whatever is installed here. It is read only there:
 //! what the guest writes is in its memory.
 
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use crate::packages;
 use crate::scratch::Scratch;
-use crate::{packages, wait};
-
-/// How long the daemon may take until it listens.
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The modules of the guest's kernel that it needs.
 pub(super) const MODULES: [&str; 3] = ["virtio_pci", "virtiofs", "overlay"];
 /// The variable of `init.sh` that asks for it, for the kernel's command line.
 pub(super) const OPTION: &str = "host_root=1";
+/// The file with what the daemon says, in the directory of the guest.
+pub(super) const LOG: &str = "virtiofsd";
 
 /// A daemon that gives one guest the files. It is stopped when the value is dropped.
 #[derive(Debug)]
@@ -30,23 +31,21 @@ impl HostRoot {
     pub(super) fn serve(scratch: &Scratch) -> Result<Self> {
         let program = packages::ensure_virtiofsd()?;
         let socket = scratch.dir().join("root.sock");
+        // By a path, the daemon would leave a lock file in /run.
+        let listener = UnixListener::bind(&socket)
+            .with_context(|| format!("cannot listen on {}", socket.display()))?;
         let mut command = scratch.command(program);
         command
-            .arg(format!("--socket-path={}", socket.display()))
-            .args(["-o", "source=/", "-o", "cache=always"])
+            .args(["--fd=0", "-o", "source=/", "-o", "cache=always"])
             // Its own files are all that it needs, and the guest is ours.
             .args(["-o", "sandbox=chroot"])
-            .stdin(Stdio::null())
+            .stdin(OwnedFd::from(listener))
             .stdout(Stdio::null())
-            .stderr(std::fs::File::create(scratch.dir().join("virtiofsd"))?);
+            .stderr(File::create(scratch.dir().join(LOG))?);
         let daemon = command
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
-        let root = Self { daemon, socket };
-        wait::until("the daemon of the root directory listens", TIMEOUT, || {
-            Ok(root.socket.exists().then_some(()))
-        })?;
-        Ok(root)
+        Ok(Self { daemon, socket })
     }
 
     /// The emulator's arguments, for a guest with this much memory in MiB, which the daemon shares.
