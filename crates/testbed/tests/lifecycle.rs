@@ -179,7 +179,8 @@ fn init_containers_run_in_order_before_all_others() -> Result<()> {
         );
         assert_eq!(status["ready"], true, "{name}");
     }
-    let notes = node.log("init-order", "main")?;
+    // It is ready before it has written anything.
+    let notes = node.wait_log("init-order", "main", "main begins")?;
     let steps: Vec<(String, f64)> = notes.lines().filter_map(step).collect();
     let names: Vec<&str> = steps.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
