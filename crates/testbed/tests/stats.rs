@@ -14,7 +14,7 @@ use std::net::Ipv4Addr;
 use outside::{PodText, TIMEOUT, states};
 use rubelet_testbed::agent::free_port;
 use rubelet_testbed::manifest::{shell, with};
-use rubelet_testbed::{Agent, TestRuntime, http};
+use rubelet_testbed::{Agent, CgroupDriver, TestRuntime, http};
 use serde_json::{Value, json};
 
 /// Writes 2 MiB to a volume on disk, and 1 MiB to one in memory.
@@ -68,8 +68,9 @@ impl MeasuredNode {
             _ => "device=\"/dev/",
         };
         // Any cgroup will do.
-        let cgroup = format!("{}/kubepods", builder.scratch().cgroup_root());
-        builder = builder.flag(format!("--runtime-cgroups={cgroup}"));
+        let cgroup = format!("{}/kubepods", builder.scratch().tag());
+        let cgroup = CgroupDriver::wanted().unwrap().directory(&cgroup);
+        builder = builder.flag(format!("--runtime-cgroups=/{cgroup}"));
         for pod in &pods {
             builder = builder.manifest(pod.file(), pod.yaml());
         }
