@@ -1,6 +1,7 @@
 //! A virtual machine, emulated in software where the processor can't run one, for tests of cgroup version 2, which this
 //! machine's own kernel may not have, and of power cuts. It has no network, and a disk only if it is given one. Its
-//! root directory is an [`Image`] in memory, and commands and their output use a serial line.
+//! root directory is an [`Image`] in memory, or this machine's own, read only, with one on top of it. Commands and their
+//! output use a serial line.
 
 mod accelerator;
 mod containerd;

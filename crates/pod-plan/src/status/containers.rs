@@ -22,7 +22,7 @@ use rubelet_base::duration::format_go;
 /// Reason of a container that waits or was terminated because all containers are restarted.
 pub(super) const RESTARTING_ALL: &str = "RestartingAllContainers";
 /// Reason of a container that was running and no longer has a record in the runtime.
-pub(super) const STATUS_UNKNOWN: &str = "ContainerStatusUnknown";
+const STATUS_UNKNOWN: &str = "ContainerStatusUnknown";
 /// Exit code of a container that vanished.
 const VANISHED_EXIT_CODE: i32 = 137;
 
@@ -212,10 +212,7 @@ fn status_from_record(
             started_at: *started_at,
         },
         ContainerPhase::Exited(exit) => ContainerState::Terminated(terminated(exit, id)),
-        ContainerPhase::Unknown => ContainerState::Terminated(Terminated {
-            message: "The container could not be located when the pod was terminated".into(),
-            ..vanished(id, started_before(old))
-        }),
+        ContainerPhase::Unknown => ContainerState::Terminated(lost(id, started_before(old))),
     };
     // From the runtime's record, else from the published status, which outlives the record.
     let last_state = before
@@ -414,6 +411,14 @@ fn completed_without_record() -> Terminated {
         started_at: None,
         finished_at: None,
         container_id: "".into(),
+    }
+}
+
+/// The end of a container that was not observed before its pod ended.
+pub(super) fn lost(id: &str, started_at: Option<Timestamp>) -> Terminated {
+    Terminated {
+        message: "The container could not be located when the pod was terminated".into(),
+        ..vanished(id, started_at)
     }
 }
 

@@ -2,10 +2,10 @@
 
 use rubelet_api::{
     pod::PodSpec,
-    status::{ContainerState, ContainerStatus, Terminated},
+    status::{ContainerState, ContainerStatus},
 };
 
-use super::containers::STATUS_UNKNOWN;
+use super::containers::lost;
 
 /// Completes the statuses of a pod of which nothing runs any more: each container that was to run has an exit. One that
 /// was not observed counts as a failure.
@@ -27,14 +27,12 @@ fn end(container: &mut ContainerStatus) {
     }
     container.ready = false;
     container.started = false;
-    container.state = ContainerState::Terminated(Terminated {
-        exit_code: 137,
-        reason: STATUS_UNKNOWN.into(),
-        message: "The container could not be located when the pod was terminated".into(),
-        started_at: None,
-        finished_at: None,
-        container_id: "".into(),
-    });
+    container.state = ContainerState::Terminated(lost("", None));
+}
+
+/// Whether an instance of it was seen to run or end.
+fn was_tried(container: &ContainerStatus) -> bool {
+    container.last_state.is_some() || !matches!(container.state, ContainerState::Waiting { .. })
 }
 
 /// True unless init containers kept the regular ones from being started.
@@ -43,10 +41,7 @@ fn is_initialized(
     init_containers: &[ContainerStatus],
     containers: &[ContainerStatus],
 ) -> bool {
-    let was_started = |one: &ContainerStatus| {
-        one.last_state.is_some() || !matches!(one.state, ContainerState::Waiting { .. })
-    };
-    if spec.init_containers.is_empty() || containers.iter().any(was_started) {
+    if spec.init_containers.is_empty() || containers.iter().any(was_tried) {
         return true;
     }
     let Some(last) = init_containers.last() else {
@@ -65,9 +60,7 @@ fn is_initialized(
 
 /// Number of init containers that were tried; the first one always was.
 fn started(init_containers: &[ContainerStatus]) -> usize {
-    let tried = |one: &ContainerStatus| {
-        one.last_state.is_some() || !matches!(one.state, ContainerState::Waiting { .. })
-    };
-    let last = init_containers.iter().rposition(tried).unwrap_or_default();
+    let last = init_containers.iter().rposition(was_tried);
+    let last = last.unwrap_or_default();
     (last + 1).min(init_containers.len())
 }

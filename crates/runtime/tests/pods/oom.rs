@@ -13,10 +13,10 @@ use crate::fixture::{
     wait_for,
 };
 
-/// What it must have when it exits.
+/// The memory of a container, in bytes.
 const LIMIT: i64 = 16 << 20;
 
-/// A container of this script with a limit of memory, once its shell waits at a pipe.
+/// Starts a container whose shell waits at a pipe before it takes more than its memory; its identifier.
 async fn waiting(
     runtime: &EmbeddedRuntime,
     sandbox: &str,
