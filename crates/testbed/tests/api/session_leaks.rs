@@ -17,12 +17,14 @@ use crate::held::HeldResources;
 use crate::outside::states;
 use crate::session_client::{CLOSE, PIPES, STDIN, STDOUT, SessionClient, until_shown};
 
-/// Echoes the input of the container, and each connection to port 9000. BusyBox ignores SIGCHLD only after it has forked:
-/// the `cat` of a first connection that ends at once, as that of a probe does, would be left as a zombie.
-const SCRIPT: &str = "(trap '' CHLD; exec nc -ll -p 9000 -e cat) & \
+/// Echoes the input of the container, and each connection to port 9000.
+const SCRIPT: &str = "nc -ll -p 9000 -e cat & \
      while read -r line; do if [ \"$line\" = end ]; then exit; fi; echo \"got $line.\"; done";
 
 const ECHO: u16 = 9000;
+/// Whether the echo listens. A probe that connects could leave a zombie: BusyBox ignores SIGCHLD only after it has forked, and
+/// the `cat` of a first connection that ends at once may have exited by then.
+const LISTENS: &str = "grep -q ':2328 .* 0A ' /proc/net/tcp /proc/net/tcp6";
 /// A port on which nothing listens.
 const CLOSED: u16 = 9;
 
@@ -44,7 +46,8 @@ impl Node {
     fn start(configure: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Self {
         let runtime = TestRuntime::start().unwrap();
         // The shell does not wait until the echo listens.
-        let probe = json!({ "tcpSocket": { "port": ECHO }, "periodSeconds": 1 });
+        let command = ["sh", "-c", LISTENS];
+        let probe = json!({ "exec": { "command": command }, "periodSeconds": 1 });
         let more = json!({ "stdin": true, "startupProbe": probe });
         let container = with(shell("main", SCRIPT), &more);
         let manifest = pod("echo", &json!({ "containers": [container] }));
