@@ -196,6 +196,17 @@ pub fn is_of_pod(name: &str) -> bool {
     last != "pods" && last.strip_prefix("pod").is_some_and(|uid| !uid.is_empty())
 }
 
+/// The identifier of the container, of whatever runtime, that a cgroup is of: its own, or one that it made below that. The
+/// container's cgroup is the child of its pod's, which [`is_of_pod`] knows.
+#[must_use]
+pub fn container_in(path: &str) -> Option<&str> {
+    let mut names = path.split('/').skip_while(|name| !is_of_pod(name));
+    let name = names.nth(1)?;
+    let prefix = name.strip_suffix(".scope").unwrap_or(name);
+    let id = prefix.rsplit('-').next()?;
+    is_of_container(name, id).then_some(id)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -304,6 +315,27 @@ mod tests {
         }
         for parent in [DEFAULT_PARENT, DEFAULT_SLICE] {
             assert!(!is_of_pod(parent.rsplit('/').next().unwrap()));
+        }
+    }
+
+    #[test]
+    fn the_container_of_a_cgroup_is_found_by_its_path() {
+        for (path, expected) in [
+            ("/kubepods/burstable/pod1/c1", Some("c1")),
+            ("/kubepods/pod1/c1/deep/pod2/c2", Some("c1")),
+            ("/a.slice/a-pod1.slice/cri-containerd-c1.scope", Some("c1")),
+            ("/a.slice/a-pod1.slice/crio-c1.scope/container", Some("c1")),
+            ("/kubepods/pod1/crio-c1", Some("c1")),
+            ("/kubepods/pod1/crio-conmon-c1", None),
+            // A node that is a container itself.
+            ("/docker/d1/kubelet/kubepods/pod1/c1", Some("c1")),
+            ("/kubepods/burstable/pod1", None),
+            ("/kubepods/burstable/pod1/", None),
+            ("/docker/d1", None),
+            ("/", None),
+            ("", None),
+        ] {
+            assert_eq!(container_in(path), expected, "{path:?}");
         }
     }
 }

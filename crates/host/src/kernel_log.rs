@@ -1,10 +1,10 @@
-//! The log of the kernel, `/dev/kmsg`, from now on. See `Documentation/ABI/testing/dev-kmsg` of the kernel.
+//! The log of the kernel, `/dev/kmsg`. See `Documentation/ABI/testing/dev-kmsg` of the kernel.
 //!
 //! Processes can write to it too: [`KernelRecord::is_of_kernel`] tells them apart.
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, Read as _, Seek as _, SeekFrom},
+    io::{self, Read as _},
     os::unix::fs::OpenOptionsExt as _,
     time::Duration,
 };
@@ -54,52 +54,69 @@ impl KernelRecord {
 
 /// Reads the log.
 #[derive(Debug)]
-pub struct KernelLog(AsyncFd<File>);
+pub struct KernelLog {
+    file: AsyncFd<File>,
+    buffer: Box<[u8]>,
+}
 
 impl KernelLog {
-    /// Opens the log at its end. Must be called within a tokio runtime.
+    /// Opens the log at the oldest record that the kernel still has. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// There is none here, or it is not for this process (`kernel.dmesg_restrict`).
     pub fn open() -> io::Result<Self> {
         let flags = OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let mut file = OpenOptions::new()
+        let file = OpenOptions::new()
             .read(true)
             .custom_flags(flags.bits().cast_signed())
             .open(FILE)?;
-        file.seek(SeekFrom::End(0))?;
         #[expect(
             deprecated,
             reason = "its unsafe successor asks for what a File guarantees"
         )]
-        let fd = AsyncFd::with_interest(file, Interest::READABLE)?;
-        Ok(Self(fd))
+        let file = AsyncFd::with_interest(file, Interest::READABLE)?;
+        Ok(Self {
+            file,
+            buffer: vec![0; LONGEST].into(),
+        })
     }
 
-    /// The next record. Records that were overwritten before they were read, and those that can't be
-    /// parsed, are skipped.
+    /// The next record that is there already; `None` at the end of the log. Records that were overwritten before they
+    /// were read, and those that can't be parsed, are skipped.
+    ///
+    /// # Errors
+    /// The log can't be read any more.
+    pub fn next_written(&mut self) -> io::Result<Option<KernelRecord>> {
+        loop {
+            match self.file.get_ref().read(&mut self.buffer) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(length) => {
+                    if let Some(record) = KernelRecord::parse(&self.buffer[..length]) {
+                        return Ok(Some(record));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if is_skipped(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The same, but waits at the end of the log.
     ///
     /// Cancel safety: nothing is lost.
     ///
     /// # Errors
     /// The log can't be read any more.
-    pub async fn next(&self) -> io::Result<KernelRecord> {
-        let mut buffer = vec![0; LONGEST];
+    pub async fn next(&mut self) -> io::Result<KernelRecord> {
         loop {
-            let mut ready = self.0.readable().await?;
-            let Ok(read) = ready.try_io(|file| file.get_ref().read(&mut buffer)) else {
-                continue;
-            };
-            match read {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(length) => {
-                    if let Some(record) = KernelRecord::parse(&buffer[..length]) {
-                        return Ok(record);
-                    }
-                }
-                Err(error) if is_skipped(&error) => {}
-                Err(error) => return Err(error),
+            if let Some(record) = self.next_written()? {
+                return Ok(record);
             }
+            // What is written from here on makes it ready again: the flag is cleared before the next read.
+            let mut ready = self.file.readable().await?;
+            ready.clear_ready();
+            drop(ready);
         }
     }
 }
@@ -151,18 +168,19 @@ mod tests {
         assert_eq!(odd.message, "\u{fffd}\u{fffd}");
     }
 
-    /// The end of the log is read, and a process can't pass for the kernel.
+    /// What is written now is read after all that was there, and a process can't pass for the kernel.
     #[tokio::test]
     async fn a_process_that_writes_to_the_log_is_not_the_kernel() {
-        let (Ok(log), Ok(mut file)) =
+        let (Ok(mut log), Ok(mut file)) =
             (KernelLog::open(), OpenOptions::new().write(true).open(FILE))
         else {
             // Containers often have none; the agent says so.
             return;
         };
+        while log.next_written().unwrap().is_some() {}
         let text = format!("rubelet-t{} Killed process 1 (init)", std::process::id());
-        // Priority 0 is facility 0.
-        file.write_all(format!("<0>{text}").as_bytes()).unwrap();
+        // Priority 0 is facility 0. Without the line break it could be continued, and is not there before the next record.
+        file.write_all(format!("<0>{text}\n").as_bytes()).unwrap();
         let found = tokio::time::timeout(Duration::from_secs(60), async {
             loop {
                 let record = log.next().await.unwrap();

@@ -14,7 +14,7 @@
 //! - [`host_port`]: conflicts of host ports.
 //! - [`admission`]: admission and preemption of pods.
 //! - [`local_storage`]: limits of local storage, and when pods are measured for them.
-//! - [`system_oom`]: the kernel's messages about a machine without memory.
+//! - [`system_oom`], [`container_oom`]: the kernel's messages about a machine without memory, and about containers.
 //! - [`eviction`]: thresholds, pressure, and the pod to evict.
 //! - [`node_shutdown`]: the order in which pods end when the node shuts down.
 //! - [`node_status`]: the node object, its conditions, and when they are sent.
@@ -36,6 +36,7 @@
 
 pub mod admission;
 pub mod cgroup_tree;
+pub mod container_oom;
 pub mod container_resources;
 pub mod cpu_list;
 pub mod critical;

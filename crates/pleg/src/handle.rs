@@ -21,6 +21,7 @@ use super::{
     counts::RunningCounts,
     health::RuntimeActivity,
     index::PodIndex,
+    kernel_oom_kills::KernelOomKills,
     observation::Observation,
     queue::{FAST_SLOTS, HUNG_SLOTS, SLOW_SLOTS, WorkQueue},
     record::LifecycleRecord,
@@ -84,6 +85,7 @@ pub(super) struct PlegShared {
     pub(super) reconnect: Notify,
     pub(super) activity: Mutex<RuntimeActivity>,
     pub(super) counts: Mutex<RunningCounts>,
+    pub(super) kernel_oom_kills: Mutex<KernelOomKills>,
     pub(super) quarantine: watch::Sender<Quarantine>,
     /// The reason why the runtime counts as slow; `None` while it does not.
     pub(super) slow: watch::Sender<Option<Arc<str>>>,
@@ -130,6 +132,7 @@ impl PlegHandle {
                 reconnect: Notify::new(),
                 activity: Mutex::new(RuntimeActivity::new(now)),
                 counts: Mutex::default(),
+                kernel_oom_kills: Mutex::default(),
                 quarantine: watch::Sender::default(),
                 slow: watch::Sender::default(),
                 record: LifecycleRecord::default(),
@@ -230,6 +233,12 @@ impl PlegHandle {
         self.mark_step(uid, |pending| {
             pending.removed_containers.insert(id.clone());
         });
+    }
+
+    /// The kernel says that it kills in this container for lack of memory. Then an exit by SIGKILL has the reason
+    /// `OOMKilled` also if the runtime does not say so.
+    pub fn note_oom_kill(&self, container: ContainerId) {
+        self.shared.kernel_oom_kills.lock().note(container);
     }
 
     /// Notes that this agent is about to call StartContainer.

@@ -62,9 +62,12 @@ impl PlegTask {
         request: InspectionRequest,
         seen: InspectionResult,
     ) -> InspectionOutcome {
-        let InspectionResult { pod, processes } = seen;
+        let InspectionResult { mut pod, processes } = seen;
         let now = Instant::now();
         let old = Arc::clone(&tracked.observation.borrow().pod);
+        let oom_kills = self.handle.shared.kernel_oom_kills.lock();
+        oom_kills.correct(&old, &mut pod);
+        drop(oom_kills);
         self.handle.shared.release_pod(&tracked.uid);
         // Held until the record is complete: what a mark changes meanwhile would count as covered.
         let mut pending = tracked.pending();

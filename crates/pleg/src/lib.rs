@@ -49,6 +49,7 @@ mod inspect;
 mod inspection_end;
 mod inspection_start;
 mod kernel_exits;
+mod kernel_oom_kills;
 mod lifecycle;
 mod listing;
 mod missed_changes;

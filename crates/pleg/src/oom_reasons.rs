@@ -9,8 +9,6 @@ use tokio::time::Instant;
 
 /// Exit code after SIGKILL.
 const KILLED: i32 = 137;
-/// Reason of an exit by an OOM kill.
-const OUT_OF_MEMORY: &str = "OOMKilled";
 /// Times of the two further reads of such an exit, counted from the first one.
 const LOOK_AGAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(2)];
 
@@ -61,8 +59,9 @@ impl PendingOomReasons {
     }
 }
 
-fn may_change(exit: &Exit) -> bool {
-    exit.code == KILLED && &*exit.reason != OUT_OF_MEMORY
+/// True for an exit by SIGKILL with another reason.
+pub(super) fn may_change(exit: &Exit) -> bool {
+    exit.code == KILLED && &*exit.reason != Exit::OOM_KILLED
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     after,
-    observed::{ContainerPhase, ObservedPod},
+    observed::{ContainerPhase, Exit, ObservedPod},
     step_failure::{StepFailure, backoff_end},
 };
 
@@ -322,12 +322,14 @@ impl History {
         ends.iter().all(|known| known.id != *id) && oldest.is_none_or(|oldest| oldest < finished_at)
     }
 
-    /// Corrects the reason of a recorded termination.
+    /// Corrects the reason of a recorded termination. One that is known as an OOM kill stays one: the runtime may not know.
     pub fn correct_termination(&mut self, name: &str, id: &ContainerId, reason: &str) {
         let history = self.containers.get_mut(name);
         let ends = history.into_iter().flat_map(|history| &mut history.ends);
         for end in ends.filter(|end| end.id == *id && *end.reason != *reason) {
-            end.reason = reason.into();
+            if &*end.reason != Exit::OOM_KILLED {
+                end.reason = reason.into();
+            }
         }
     }
 

@@ -121,10 +121,13 @@ pub struct Exit {
 }
 
 impl Exit {
+    /// The reason of an exit by the OOM killer, as all runtimes write it.
+    pub const OOM_KILLED: &str = "OOMKilled";
+
     /// True if the exit counts as a failure of an init container.
     #[must_use]
     pub fn failed(&self) -> bool {
-        self.code != 0 || &*self.reason == "OOMKilled"
+        self.code != 0 || &*self.reason == Self::OOM_KILLED
     }
 
     /// True if the container never ran because the client that started it disconnected before the
@@ -223,6 +226,14 @@ impl ContainerPhase {
     /// The exit, if the container has exited.
     #[must_use]
     pub fn exit(&self) -> Option<&Exit> {
+        match self {
+            Self::Exited(exit) => Some(exit),
+            _ => None,
+        }
+    }
+
+    /// The exit, to change what is told of it.
+    pub fn exit_mut(&mut self) -> Option<&mut Exit> {
         match self {
             Self::Exited(exit) => Some(exit),
             _ => None,

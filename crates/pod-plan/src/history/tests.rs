@@ -90,6 +90,9 @@ fn a_reason_that_comes_late_replaces_the_one_before() {
     assert_eq!(&*history.containers["app"].ends[0].reason, "Error");
     history.correct_termination("app", &"c1".into(), "OOMKilled");
     assert_eq!(&*history.containers["app"].ends[0].reason, "OOMKilled");
+    // The runtime does not know.
+    history.correct_termination("app", &"c1".into(), "Error");
+    assert_eq!(&*history.containers["app"].ends[0].reason, "OOMKilled");
 }
 
 #[test]

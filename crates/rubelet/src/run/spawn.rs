@@ -7,7 +7,7 @@ use rubelet_cluster::node::set_runtime_pod_cidrs;
 use rubelet_config::{Flags, Resolved};
 use rubelet_kubelet::{PodSources, agent::Agent, oom_watch::watch_ooms};
 use rubelet_kubelet_api::serve_read_only;
-use rubelet_node_state::{events::Recorder, metrics::NodeMetrics};
+use rubelet_node_state::metrics::NodeMetrics;
 use rubelet_runtime::EmbeddedRuntime;
 use rubelet_server::explanation::VolumeCopy;
 use rubelet_sources::{desired::Desired, status::ManifestStatus};
@@ -103,7 +103,7 @@ pub(super) async fn spawn(
         &stopped,
     );
     spawn_watchers(&agent, problems, &observer, embedded.as_ref(), &mut tasks);
-    spawn_node_tasks(&resolved, &built.recorder, &node.name, &metrics, &mut tasks);
+    spawn_node_tasks(&resolved, &agent, &node.name, &metrics, &mut tasks);
     agent.run_pods(pod_sources);
     let port = port.map(|port| {
         let view = Arc::clone(&view) as _;
@@ -330,12 +330,13 @@ fn spawn_servers(
 /// Starts the tasks that concern the machine and not its pods.
 fn spawn_node_tasks(
     resolved: &Resolved,
-    recorder: &Recorder,
+    agent: &Agent,
     node_name: &Arc<str>,
     metrics: &Arc<NodeMetrics>,
     tasks: &mut JoinSet<()>,
 ) {
-    tasks.spawn(watch_ooms(recorder.clone(), Arc::clone(node_name)));
+    let (pleg, recorder) = (agent.pleg().clone(), agent.recorder.clone());
+    tasks.spawn(watch_ooms(pleg, recorder, Arc::clone(node_name)));
     if resolved.config.make_iptables_util_chains {
         tasks.spawn(iptables_hint::keep());
     }

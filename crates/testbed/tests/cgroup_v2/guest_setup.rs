@@ -59,17 +59,6 @@ impl GuestSetup {
         )
     }
 
-    /// Tests that do not pass there.
-    pub(crate) fn skipped(self) -> &'static [&'static str] {
-        match (self.runtime, self.driver) {
-            // containerd reads how many were killed from the scope, which systemd has removed by then.
-            (Kind::Containerd, CgroupDriver::Systemd) => {
-                &["a_container_over_its_memory_limit_is_oom_killed"]
-            }
-            _ => &[],
-        }
-    }
-
     /// Most tests wait most of the time, but containerd needs the processor of a guest for itself.
     pub(crate) fn threads(self) -> u32 {
         match self.runtime {

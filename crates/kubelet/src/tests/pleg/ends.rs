@@ -86,6 +86,26 @@ async fn a_late_exit_reason_is_still_published() {
     assert!(took <= millis(400), "{took:?}");
 }
 
+/// containerd with systemd's scopes.
+#[tokio::test(start_paused = true)]
+async fn an_oom_kill_that_only_the_kernel_tells_of_is_the_reason() {
+    for told in [true, false] {
+        let node = Node::new();
+        let uid = node.apply("job", ONCE);
+        let running = |node: &Node| node.sim.running(&uid, "app").is_some();
+        node.until("it runs", running).await;
+        let id = node.sim.running(&uid, "app").expect("it runs");
+        if told {
+            node.agent().pleg().note_oom_kill(id.as_str().into());
+        }
+        node.kill_app(&uid, 137);
+        let ended = |node: &Node| node.state("job", "app").starts_with("Terminated");
+        node.until("its end is reported", ended).await;
+        let reason = if told { "OOMKilled" } else { "Error" };
+        assert_eq!(node.state("job", "app"), format!("Terminated {reason} 137"));
+    }
+}
+
 /// Scenario 20.
 #[tokio::test(start_paused = true)]
 async fn pod_termination_waits_only_for_its_containers() {
