@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use rubelet_cri::{RuntimeService, v1};
-use rubelet_testbed::{Served, footprint, wait};
+use rubelet_testbed::{Served, footprint, proc, wait};
 
 use crate::subject::{Runtime, Subject, TIMEOUT, remove_sandbox, stop_sandbox};
 
@@ -131,15 +131,21 @@ impl Lab {
     }
 }
 
-/// The PID of a sandbox's shim.
+/// The PID of a sandbox's shim. Its containers have its command line, too, until they are started.
 pub(crate) fn shim_of(sandbox: &str) -> Result<u32> {
-    let mut found = rubelet_testbed::proc::all_pids().into_iter().filter(|pid| {
+    let has_line = |pid: &u32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let line = String::from_utf8_lossy(&line).into_owned();
         let mut words = line.split('\0');
         words.nth(1) == Some("shim") && words.any(|word| word.contains(sandbox))
-    });
-    found
-        .next()
+    };
+    let found: Vec<u32> = proc::all_pids().into_iter().filter(has_line).collect();
+    // PIDs say nothing: they start again at the lowest.
+    let is_child = |pid: &u32| {
+        let parent = proc::Stat::of(*pid).map(|stat| stat.parent);
+        parent.is_some_and(|parent| found.contains(&parent))
+    };
+    let shim = found.iter().find(|pid| !is_child(pid));
+    shim.copied()
         .with_context(|| format!("sandbox {sandbox} has no shim"))
 }
