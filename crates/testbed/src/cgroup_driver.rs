@@ -41,6 +41,12 @@ impl CgroupDriver {
         }
     }
 
+    /// The cgroup with this path as a configuration names it, such as `systemReservedCgroup`.
+    #[must_use]
+    pub fn configured(self, path: &str) -> String {
+        format!("/{}", self.directory(path))
+    }
+
     /// The directory, in each hierarchy, of the cgroup with this path, such as `rubelet-tAbCdEf/kubepods/pod1`. The last
     /// component may be a scope.
     #[must_use]

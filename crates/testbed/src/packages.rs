@@ -58,12 +58,12 @@ pub(crate) fn ensure_emulator() -> Result<&'static str> {
     Ok("/usr/bin/qemu-system-x86_64")
 }
 
-/// Installs the program that shares directories with guests if it is missing; returns its path.
+/// Installs the program that shares directories with guests if it is missing; returns its path. To be called after
+/// [`ensure_emulator`].
 ///
 /// # Errors
 /// As [`ensure`].
 pub(crate) fn ensure_virtiofsd() -> Result<&'static Path> {
-    ensure_emulator()?;
     // A part of the emulator until Debian 12, a package of its own since.
     let find = || {
         let paths = ["/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd"];

@@ -4,11 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use rubelet_testbed::Node;
 use rubelet_testbed::agent::AgentBuilder;
-use rubelet_testbed::images;
 use rubelet_testbed::manifest::{pod, shell, with};
 use rubelet_testbed::status::{container, has_ended};
+use rubelet_testbed::{Node, images, memory};
 use serde_json::{Value, json};
 
 fn node() -> Result<Arc<Node>> {
@@ -160,14 +159,8 @@ fn variables_have_resources_in_units_of_the_divisor() -> Result<()> {
         resource("T_L", "", "requests.memory", "1"),
     ];
     let cpus = std::thread::available_parallelism()?;
-    let info = std::fs::read_to_string("/proc/meminfo")?;
-    let total = info.lines().find_map(|line| {
-        let rest = line.strip_prefix("MemTotal:")?;
-        rest.trim().strip_suffix(" kB")
-    });
-    let total: u64 = total.context("the kernel tells the memory")?.parse()?;
     // Allocatable is all except for the eviction threshold of the tests' agents, 1 MiB.
-    let allocatable = total - 1024;
+    let allocatable = memory::total_bytes()? / 1024 - 1024;
     assert_eq!(
         variables(&node, "resources", &env, &json!({}))?,
         [

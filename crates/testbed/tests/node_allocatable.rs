@@ -9,21 +9,11 @@ use rubelet_testbed::cgroup_limits::{memory_limit_file, memory_usage};
 use rubelet_testbed::cleanup::cgroups;
 use rubelet_testbed::manifest::{pod, shell, waiting, with};
 use rubelet_testbed::status::{container, has_ended};
-use rubelet_testbed::{Agent, CgroupDriver, CgroupLimits, Node, TestRuntime, wait};
+use rubelet_testbed::{Agent, CgroupDriver, CgroupLimits, Node, TestRuntime, memory, wait};
 use serde_json::{Value, json};
 
 const MI: u64 = 1 << 20;
 const TIMEOUT: Duration = Duration::from_secs(60);
-
-/// The machine's memory in bytes.
-fn memory() -> Result<u64> {
-    let info = std::fs::read_to_string("/proc/meminfo")?;
-    let total = info.lines().find_map(|line| {
-        let rest = line.strip_prefix("MemTotal:")?.trim();
-        rest.strip_suffix(" kB")?.parse::<u64>().ok()
-    });
-    Ok(total.context("the kernel tells the memory")? * 1024)
-}
 
 /// The most processes of the machine.
 fn pids() -> Result<u64> {
@@ -47,8 +37,7 @@ fn events(node: &Node, reason: &str) -> Result<Vec<String>> {
 
 /// The cgroup `system` of the instance, as a configuration names it.
 fn system_cgroup(tag: &str) -> Result<String> {
-    let directory = CgroupDriver::wanted()?.directory(&format!("{tag}/system"));
-    Ok(format!("/{directory}"))
+    Ok(CgroupDriver::wanted()?.configured(&format!("{tag}/system")))
 }
 
 /// Limits the pods, and the cgroup of that name, to what is reserved.
@@ -68,7 +57,7 @@ fn pods_and_the_system_are_limited_to_their_parts() -> Result<()> {
     let system = system_cgroup(&tag)?;
     let node = Node::start_on(runtime, |builder| reserving(builder, &reserved, &system))?;
     let cpus = std::thread::available_parallelism()?.get() as u64;
-    let limit = memory()? - 200 * MI;
+    let limit = memory::total_bytes()? - 200 * MI;
     // Without any pod.
     for (path, shares, memory, pids) in [
         (
@@ -130,7 +119,7 @@ fn a_node_without_the_system_cgroup_does_not_start() -> Result<()> {
 #[test]
 fn pods_together_do_not_use_what_is_reserved() -> Result<()> {
     // 128 MiB are left, of a machine that has more.
-    let reserved = json!({ "memory": format!("{}", memory()? - 128 * MI) });
+    let reserved = json!({ "memory": format!("{}", memory::total_bytes()? - 128 * MI) });
     let node = Node::start_with(|builder| {
         builder
             .config("systemReserved", reserved)

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rubelet_testbed::cgroup_limits::{CpuQuota, CpuShare};
 use rubelet_testbed::cleanup::cgroups;
 use rubelet_testbed::manifest::{pod, shell, waiting, with};
 use rubelet_testbed::status::{container, has_ended, is_ready, restarts};
-use rubelet_testbed::{CgroupLimits, Node};
+use rubelet_testbed::{CgroupLimits, Node, memory};
 use serde_json::{Value, json};
 
 /// Maximum number of processes of a pod.
@@ -150,13 +150,7 @@ fn a_burstable_pod_has_shares_and_given_limits() -> Result<()> {
         "the tier has the sum of its pods' requests, not {tier}"
     );
 
-    let info = std::fs::read_to_string("/proc/meminfo")?;
-    let total = info.lines().find_map(|line| {
-        let rest = line.strip_prefix("MemTotal:")?.trim();
-        rest.strip_suffix(" kB")?.parse::<u64>().ok()
-    });
-    let total = total.context("the kernel tells the memory")? * 1024;
-    let expected = i32::try_from(1000 - 1000 * 16 * MI / total)?.clamp(3, 999);
+    let expected = i32::try_from(1000 - 1000 * 16 * MI / memory::total_bytes()?)?.clamp(3, 999);
     assert_eq!(oom_score_adj(&node, "burstable", "bounded")?, expected);
     Ok(())
 }

@@ -69,8 +69,8 @@ impl MeasuredNode {
         };
         // Any cgroup will do.
         let cgroup = format!("{}/kubepods", builder.scratch().tag());
-        let cgroup = CgroupDriver::wanted().unwrap().directory(&cgroup);
-        builder = builder.flag(format!("--runtime-cgroups=/{cgroup}"));
+        let cgroup = CgroupDriver::wanted().unwrap().configured(&cgroup);
+        builder = builder.flag(format!("--runtime-cgroups={cgroup}"));
         for pod in &pods {
             builder = builder.manifest(pod.file(), pod.yaml());
         }
