@@ -18,6 +18,18 @@ const ADDRESS: &str = "ip link set lo mtu 1500 && ip address add 10.99.0.1/32 de
 /// A guest may be ten times slower than its host.
 const PATIENCE: u32 = 10;
 
+/// Modules of the kernel that CNI's plugin `portmap` uses.
+const PORTMAP_MODULES: [&str; 8] = [
+    "nft_compat",
+    "xt_MASQUERADE",
+    "xt_addrtype",
+    "xt_comment",
+    "xt_mark",
+    "xt_multiport",
+    "xt_nat",
+    "xt_tcpudp",
+];
+
 /// What makes the pods of a guest, and their cgroups.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GuestSetup {
@@ -42,10 +54,11 @@ impl GuestSetup {
     /// Runs the tests of a program of ring 3 whose names match the filter; returns the output.
     pub(crate) fn run(self, program: &str, filter: &str) -> Result<String> {
         packages::ensure()?;
+        let mut image = Image::default().modules(&MODULES).on_host_root();
         if self.runtime == Kind::Containerd {
             packages::containerd::ensure()?;
+            image = image.modules(&PORTMAP_MODULES);
         }
-        let mut image = Image::default().modules(&MODULES).on_host_root();
         if self.driver == CgroupDriver::Systemd {
             image = image.systemd()?;
         }
