@@ -10,7 +10,10 @@ use std::{
 };
 
 use rustix::{fs::OFlags, io::Errno};
-use tokio::io::{Interest, unix::AsyncFd};
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    task::consume_budget,
+};
 
 const FILE: &str = "/dev/kmsg";
 /// The longest record (kernel: `PRINTK_MESSAGE_MAX`).
@@ -84,10 +87,14 @@ impl KernelLog {
     /// The next record that is there already; `None` at the end of the log. Records that were overwritten before they
     /// were read, and those that can't be parsed, are skipped.
     ///
+    /// Cancel safety: nothing is lost.
+    ///
     /// # Errors
     /// The log can't be read any more.
-    pub fn next_written(&mut self) -> io::Result<Option<KernelRecord>> {
+    pub async fn next_written(&mut self) -> io::Result<Option<KernelRecord>> {
         loop {
+            // A log of some megabytes is read without any wait for the kernel.
+            consume_budget().await;
             match self.file.get_ref().read(&mut self.buffer) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(length) => {
@@ -110,7 +117,7 @@ impl KernelLog {
     /// The log can't be read any more.
     pub async fn next(&mut self) -> io::Result<KernelRecord> {
         loop {
-            if let Some(record) = self.next_written()? {
+            if let Some(record) = self.next_written().await? {
                 return Ok(record);
             }
             // What is written from here on makes it ready again: the flag is cleared before the next read.
@@ -177,7 +184,7 @@ mod tests {
             // Containers often have none; the agent says so.
             return;
         };
-        while log.next_written().unwrap().is_some() {}
+        while log.next_written().await.unwrap().is_some() {}
         let text = format!("rubelet-t{} Killed process 1 (init)", std::process::id());
         // Priority 0 is facility 0. Without the line break it could be continued, and is not there before the next record.
         file.write_all(format!("<0>{text}\n").as_bytes()).unwrap();

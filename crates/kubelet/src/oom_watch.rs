@@ -44,7 +44,7 @@ async fn follow(
         }
     };
     // A container may have ended while no agent ran.
-    while let Some(record) = log.next_written()? {
+    while let Some(record) = log.next_written().await? {
         note(&record);
     }
     let mut ooms = SystemOoms::default();
