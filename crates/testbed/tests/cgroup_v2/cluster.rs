@@ -13,7 +13,7 @@ const TESTS: [&str; 3] = [
 
 #[test]
 fn a_joined_node_runs_and_recovers_its_pods() -> Result<()> {
-    let filter = format!("{} --test-threads 1", TESTS.join(" "));
+    let filter = format!("{} --test-threads 3", TESTS.join(" "));
     let output = GuestSetup::EMBEDDED.run("cluster", &filter)?;
     let passed = format!("{} passed", TESTS.len());
     assert!(output.contains(&passed), "{output}");
