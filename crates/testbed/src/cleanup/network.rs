@@ -1,5 +1,6 @@
 //! The bridge of an instance and the interfaces on it.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
@@ -18,10 +19,17 @@ pub fn links_of(scratch: &Scratch) -> Vec<String> {
 
 /// Names of all bridges of instances on this machine, of live and dead ones.
 pub(crate) fn bridges() -> Vec<String> {
-    names_in(INTERFACES)
-        .into_iter()
-        .filter(|name| name.starts_with(BRIDGE_PREFIX))
-        .collect()
+    bridges_in(INTERFACES)
+}
+
+/// The embedded runtime derives the names of pods' interfaces from that of the bridge, and one of 32 instances has some
+/// that begin like a bridge.
+fn bridges_in(dir: &str) -> Vec<String> {
+    let mut names = names_in(dir);
+    names.retain(|name| {
+        name.starts_with(BRIDGE_PREFIX) && Path::new(dir).join(name).join("bridge").is_dir()
+    });
+    names
 }
 
 /// Removes the instance's bridge and all its ports.
@@ -59,4 +67,19 @@ fn names_in(dir: &str) -> Vec<String> {
     entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_of_a_pod_is_no_bridge_whatever_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in ["rbltAbCdEf/bridge", "rblttklcgntd6g5", "docker0/bridge"] {
+            std::fs::create_dir_all(dir.path().join(path)).unwrap();
+        }
+        let found = bridges_in(&dir.path().display().to_string());
+        assert_eq!(found, ["rbltAbCdEf"]);
+    }
 }
