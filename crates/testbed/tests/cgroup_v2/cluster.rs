@@ -13,8 +13,9 @@ const TESTS: [&str; 3] = [
 
 #[test]
 fn a_joined_node_runs_and_recovers_its_pods() -> Result<()> {
-    let filter = format!("{} --test-threads 3", TESTS.join(" "));
-    let output = GuestSetup::EMBEDDED.run("cluster", &filter)?;
+    let setup = GuestSetup::EMBEDDED;
+    let filter = format!("{} --test-threads {}", TESTS.join(" "), setup.threads());
+    let output = setup.run("cluster", &filter)?;
     let passed = format!("{} passed", TESTS.len());
     assert!(output.contains(&passed), "{output}");
     Ok(())
