@@ -1,11 +1,15 @@
-//! Functions of the same machine code, merged by the linker: generic code has many of them. Smaller
-//! code is less memory.
+//! Arguments for the linker, and whether it knows them.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The argument for the linker. Source: ld.lld(1), mold(1), gold's `--help`.
-const MERGE: &str = "-Wl,--icf=all";
+/// Merges functions of the same machine code: generic code has many of them. Smaller code is less
+/// memory. Source: ld.lld(1), mold(1), gold's `--help`.
+pub(crate) const MERGE: &str = "-Wl,--icf=all";
+/// Links a program that is always at the same address. Without optimisation it has a quarter of a million pointers
+/// to itself, and to adjust them at each start would take longer than most commands. A released program is at a random
+/// address, against attacks. Source: gcc(1).
+pub(crate) const NOT_RELOCATED: &str = "-no-pie";
 
 /// How this build links, as cargo tells its build scripts.
 pub(crate) struct Linking<'a> {
@@ -19,21 +23,22 @@ pub(crate) struct Linking<'a> {
     pub(crate) flags: &'a str,
 }
 
-/// The argument that makes the linker merge such functions; `None` if it knows none, as GNU ld.
-pub(crate) fn merging_argument(linking: &Linking<'_>, directory: &Path) -> Option<&'static str> {
-    let source = directory.join("merged.rs");
-    std::fs::write(&source, "fn main() {}").ok()?;
+/// Whether the linker knows this argument. GNU ld, for example, merges nothing.
+pub(crate) fn accepts(linking: &Linking<'_>, directory: &Path, argument: &str) -> bool {
+    let source = directory.join("trial.rs");
+    if std::fs::write(&source, "fn main() {}").is_err() {
+        return false;
+    }
     let mut command = Command::new(linking.rustc);
     command
         .arg(&source)
         .args(["--crate-type", "bin", "--target", linking.target])
-        .args(["--edition", "2024", "-C", &format!("link-arg={MERGE}")])
+        .args(["--edition", "2024", "-C", &format!("link-arg={argument}")])
         .args(linking.linker.map(|linker| format!("-Clinker={linker}")))
         .args(linking.flags.split('\x1f').filter(|flag| !flag.is_empty()))
         .arg("-o")
-        .arg(directory.join("merged"))
+        .arg(directory.join("trial"))
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let linked = command.status().is_ok_and(|status| status.success());
-    linked.then_some(MERGE)
+    command.status().is_ok_and(|status| status.success())
 }
