@@ -16,6 +16,7 @@
 //! - [`lock`]: one process per directory. [`net_lock`]: one per name in a network namespace.
 //! - [`suspend`]: how long the machine was suspended.
 //! - [`open_files`]: the limit of open files of this process, and of the programs that it starts.
+//!   [`own_process`]: what this process uses.
 //! - [`process_group`]: kills a program with its children. [`init_process`]: a pidfd of a
 //!   container's init process. [`inotify`]: file events.
 //! - [`usage`]: usage of memory, disks and processes. [`tree_usage`]: that of a directory.
@@ -63,6 +64,7 @@ pub mod netlink;
 pub mod netns;
 pub mod nft;
 pub mod open_files;
+pub mod own_process;
 pub mod packet_programs;
 pub mod packet_tap;
 pub mod process_group;

@@ -36,6 +36,7 @@ use rubelet_node_plan::{
 };
 use rubelet_node_state::{
     host_error::{HostError, HostWarning},
+    metrics::NodeMetrics,
     node_ips::NodeIps,
 };
 use rubelet_pod_plan::cri_config::{
@@ -117,6 +118,8 @@ pub struct HostSettings {
     pub volume_quotas: VolumeQuotas,
     /// `maxPods`.
     pub max_pods: u32,
+    /// Metrics of the node.
+    pub metrics: Arc<NodeMetrics>,
 }
 
 /// The real host. Cheap to clone.

@@ -6,11 +6,13 @@
 
 mod api;
 mod factory;
+mod facts;
 mod http;
 mod images;
 mod peers;
 mod pleg;
 mod pods;
+mod process;
 mod runtime;
 mod shutdowns;
 mod tasks;
@@ -21,15 +23,16 @@ use prometheus::{Registry, TextEncoder};
 
 pub use self::{
     api::ApiMetrics,
+    facts::{BuildLabels, FactMetrics},
     http::{HttpLabels, HttpMetrics},
     images::ImageMetrics,
     peers::{PeerMetrics, PeerPing},
     pleg::{PlegMetrics, PlegSnapshot},
-    pods::{PodMetrics, SyncKind},
+    pods::{CgroupChange, PodMetrics, SyncKind},
     runtime::{RuntimeMetrics, operation_type},
     shutdowns::ShutdownMetrics,
 };
-use self::{factory::MetricFactory, tasks::TaskMetrics};
+use self::{factory::MetricFactory, process::ProcessMetrics, tasks::TaskMetrics};
 
 /// All metrics of a node. Shared by `Arc`; counting takes no lock that a scrape holds for long.
 pub struct NodeMetrics {
@@ -50,6 +53,9 @@ pub struct NodeMetrics {
     pub peers: PeerMetrics,
     /// Of graceful shutdowns of the node.
     pub shutdowns: ShutdownMetrics,
+    /// Which node and which program this is.
+    pub facts: FactMetrics,
+    process: ProcessMetrics,
     tasks: TaskMetrics,
 }
 
@@ -68,6 +74,8 @@ impl NodeMetrics {
             api: ApiMetrics::new(&factory),
             peers: PeerMetrics::new(&factory),
             shutdowns: ShutdownMetrics::new(&factory),
+            facts: FactMetrics::new(&factory),
+            process: ProcessMetrics::new(&factory),
             tasks: TaskMetrics::new(&factory),
             registry,
         })
@@ -78,6 +86,7 @@ impl NodeMetrics {
     pub fn render(&self) -> String {
         self.pleg.look();
         self.api.look();
+        self.process.look();
         self.tasks.look();
         TextEncoder::new()
             .encode_to_string(&self.registry.gather())

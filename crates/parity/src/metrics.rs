@@ -2,7 +2,8 @@
 //!
 //! Source: `metrics`, `metrics/collectors`, `server/metrics`, `prober`, `certificate`, `images`, `pluginmanager/metrics`,
 //! `volumemanager/metrics` and `volumemanager/cache` in `pkg/kubelet`, `pkg/credentialprovider/plugin` and
-//! `pkg/volume/util` of Kubernetes 1.36, and `metrics` of cAdvisor 0.56.
+//! `pkg/volume/util` and `component-base/metrics` of Kubernetes 1.36, its library's numbers of the process, and `metrics`
+//! of cAdvisor 0.56.
 
 /// Names on `/metrics`, `/metrics/probes`, `/metrics/resource` and `/metrics/cadvisor` that Rubelet has with the kubelet's types, labels and buckets.
 pub const SAME_METRICS: &[&str] = &[
@@ -21,6 +22,16 @@ pub const SAME_METRICS: &[&str] = &[
     "kubelet_runtime_operations_total",
     "kubelet_runtime_operations_duration_seconds",
     "kubelet_runtime_operations_errors_total",
+    "kubelet_cgroup_manager_duration_seconds",
+    "kubelet_cgroup_version",
+    "kubelet_node_name",
+    "kubernetes_build_info",
+    "process_cpu_seconds_total",
+    "process_max_fds",
+    "process_open_fds",
+    "process_resident_memory_bytes",
+    "process_start_time_seconds",
+    "process_virtual_memory_bytes",
     "kubelet_running_pods",
     "kubelet_running_containers",
     "kubelet_image_garbage_collected_total",
@@ -82,8 +93,12 @@ pub const SAME_METRICS: &[&str] = &[
     "container_memory_usage_bytes",
     "container_network_receive_bytes_total",
     "container_network_receive_errors_total",
+    "container_network_receive_packets_dropped_total",
+    "container_network_receive_packets_total",
     "container_network_transmit_bytes_total",
     "container_network_transmit_errors_total",
+    "container_network_transmit_packets_dropped_total",
+    "container_network_transmit_packets_total",
     "container_oom_events_total",
     "container_pressure_cpu_stalled_seconds_total",
     "container_pressure_cpu_waiting_seconds_total",
@@ -109,12 +124,10 @@ pub const MISSING_METRICS: &[(&str, &[&str])] = &[
     (
         "these are not counted",
         &[
-            "kubelet_node_name",
             "kubelet_containers_per_pod_count",
             "kubelet_pod_start_sli_duration_seconds",
             "kubelet_pod_start_total_duration_seconds",
             "kubelet_first_network_pod_start_sli_duration_seconds",
-            "kubelet_cgroup_manager_duration_seconds",
             "kubelet_run_podsandbox_duration_seconds",
             "kubelet_run_podsandbox_errors_total",
             "kubelet_desired_pods",
@@ -139,7 +152,6 @@ pub const MISSING_METRICS: &[(&str, &[&str])] = &[
             "kubelet_node_startup_duration_seconds",
             "kubelet_image_pull_duration_seconds",
             "kubelet_sleep_action_terminated_early_total",
-            "kubelet_cgroup_version",
             "kubelet_cri_losing_support",
             "kubelet_admission_rejections_total",
             "kubelet_image_volume_requested_total",
@@ -254,15 +266,6 @@ pub const MISSING_METRICS: &[(&str, &[&str])] = &[
             "kubelet_volume_stats_inodes_free",
             "kubelet_volume_stats_inodes_used",
             "kubelet_volume_stats_used_bytes",
-        ],
-    ),
-    (
-        "the CRI and the kernel's counters of a pod's cgroup do not have them",
-        &[
-            "container_network_receive_packets_total",
-            "container_network_receive_packets_dropped_total",
-            "container_network_transmit_packets_total",
-            "container_network_transmit_packets_dropped_total",
         ],
     ),
     (

@@ -2,6 +2,8 @@
 //! compiler.
 
 use jiff::Timestamp;
+use rubelet_node_state::metrics::{BuildLabels, FactMetrics};
+use rubelet_server::{KUBERNETES_MAJOR, KUBERNETES_MINOR, git_version, platform};
 use serde_json::{Value, json};
 
 /// The version.
@@ -28,6 +30,20 @@ pub(crate) fn document() -> Value {
         "features": list(env!("RUBELET_BUILD_FEATURES")).collect::<Vec<_>>(),
         "libraries": libraries,
     })
+}
+
+/// Shows in the metrics how the program was built.
+pub(crate) fn show(metrics: &FactMetrics) {
+    metrics.set_build(&BuildLabels {
+        major: KUBERNETES_MAJOR,
+        minor: KUBERNETES_MINOR,
+        git_version: &git_version(),
+        git_commit: COMMIT,
+        git_tree_state: env!("RUBELET_BUILD_TREE_STATE"),
+        build_date: &date(env!("RUBELET_BUILD_COMMIT_TIME")).unwrap_or_default(),
+        compiler: env!("RUBELET_BUILD_RUSTC_VERSION"),
+        platform: &platform(),
+    });
 }
 
 /// Seconds since 1970 as a date; 0 stands for an unknown time.

@@ -22,8 +22,15 @@ pub(crate) fn version() -> Value {
         "major": KUBERNETES_MAJOR,
         "minor": KUBERNETES_MINOR,
         "gitVersion": git_version(),
-        "platform": format!("{}/{}", std::env::consts::OS, go_arch(std::env::consts::ARCH)),
+        "platform": platform(),
     })
+}
+
+/// Operating system and architecture in Go's words, such as `linux/amd64`.
+#[must_use]
+pub fn platform() -> String {
+    use std::env::consts::{ARCH, OS};
+    format!("{OS}/{}", go_arch(ARCH))
 }
 
 /// Go's names of architectures, which Kubernetes uses.

@@ -66,7 +66,7 @@ mod tests;
 pub use action::{PodAction, PodAnswer, PodRef};
 pub use action_error::ActionError;
 pub use collection::Collection;
-pub use discovery::{KUBERNETES_MAJOR, KUBERNETES_MINOR, git_version};
+pub use discovery::{KUBERNETES_MAJOR, KUBERNETES_MINOR, git_version, platform};
 pub use files::{FileStream, FilesAnswer, FilesRefusal, FilesRequest};
 pub use net::{NetRefusal, NetRequest, NetStream};
 pub use object::{Object, Render};

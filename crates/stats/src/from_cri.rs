@@ -153,6 +153,7 @@ fn network(usage: v1::NetworkUsage, read_at: Option<Timestamp>) -> Option<Networ
         rx_errors: number(interface.rx_errors),
         tx_bytes: number(interface.tx_bytes),
         tx_errors: number(interface.tx_errors),
+        ..InterfaceSample::default()
     };
     Some(NetworkSample {
         at: time(usage.timestamp).or(read_at)?,

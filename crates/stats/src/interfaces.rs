@@ -42,7 +42,7 @@ fn parse(text: &str, at: Timestamp, is_shown: impl Fn(&str) -> bool) -> Option<N
 }
 
 /// A line such as `eth0: 10 1 2 0 0 0 0 0 20 3 4 0 0 0 0 0`: eight numbers of what was received, and
-/// eight of what was sent, beginning with bytes, packets and errors.
+/// eight of what was sent, each beginning with bytes, packets, errors and dropped packets.
 fn interface(line: &str) -> Option<InterfaceSample> {
     let (name, numbers) = line.split_once(':')?;
     let numbers: Vec<u64> = numbers
@@ -53,9 +53,13 @@ fn interface(line: &str) -> Option<InterfaceSample> {
     Some(InterfaceSample {
         name: name.trim().into(),
         rx_bytes: number(0),
+        rx_packets: number(1),
         rx_errors: number(2),
+        rx_dropped: number(3),
         tx_bytes: number(8),
+        tx_packets: number(9),
         tx_errors: number(10),
+        tx_dropped: number(11),
     })
 }
 
@@ -69,20 +73,27 @@ mod tests {
             lo: 1 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n\
             vethab: 1 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n\
             wlan0: 5 0 0 0 0 0 0 0 6 0 0 0 0 0 0 0\n  \
-            eth0: 10 1 2 0 0 0 0 0 20 3 4 0 0 0 0 0\n\
+            eth0: 10 1 2 5 0 0 0 0 20 3 4 6 0 0 0 0\n\
             short: 7\n";
         let found = of_node(text, Timestamp::UNIX_EPOCH).unwrap();
         let names: Vec<&str> = found.interfaces.iter().map(|one| &*one.name).collect();
         assert_eq!(names, ["eth0", "wlan0", "short"]);
         assert!(found.has_default);
         let first = &found.interfaces[0];
-        let numbers = [
+        let received = [
             first.rx_bytes,
+            first.rx_packets,
             first.rx_errors,
-            first.tx_bytes,
-            first.tx_errors,
+            first.rx_dropped,
         ];
-        assert_eq!(numbers, [Some(10), Some(2), Some(20), Some(4)]);
+        assert_eq!(received, [Some(10), Some(1), Some(2), Some(5)]);
+        let sent = [
+            first.tx_bytes,
+            first.tx_packets,
+            first.tx_errors,
+            first.tx_dropped,
+        ];
+        assert_eq!(sent, [Some(20), Some(3), Some(4), Some(6)]);
         assert_eq!(found.interfaces[2].tx_bytes, None);
         assert_eq!(of_node("", Timestamp::UNIX_EPOCH), None);
         let names = of_pod(text, Timestamp::UNIX_EPOCH).unwrap().interfaces;

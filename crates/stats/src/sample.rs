@@ -226,12 +226,20 @@ pub struct InterfaceSample {
     pub name: Box<str>,
     /// Bytes received.
     pub rx_bytes: Option<u64>,
+    /// Packets received. The CRI does not have those, nor the dropped ones.
+    pub rx_packets: Option<u64>,
     /// Errors of receiving.
     pub rx_errors: Option<u64>,
+    /// Packets that came and were dropped.
+    pub rx_dropped: Option<u64>,
     /// Bytes sent.
     pub tx_bytes: Option<u64>,
+    /// Packets sent.
+    pub tx_packets: Option<u64>,
     /// Errors of sending.
     pub tx_errors: Option<u64>,
+    /// Packets that were to be sent and were dropped.
+    pub tx_dropped: Option<u64>,
 }
 
 /// A file system, or a part of it: then `used` is that of the part, and the capacity that of the

@@ -153,11 +153,14 @@ fn a_metrics_server_and_dashboards_find_the_usage_of_pods() {
         busy,
         node.device,
     ]);
-    has(&[
-        "container_network_receive_bytes_total{container=\"\"",
-        busy,
-        "interface=\"eth0\"",
-    ]);
+    for name in [
+        "receive_bytes",
+        "receive_packets",
+        "transmit_packets_dropped",
+    ] {
+        let name = format!("container_network_{name}_total{{container=\"\"");
+        has(&[&name, busy, "interface=\"eth0\""]);
+    }
     has(&["id=\"/\"", "container_cpu_usage_seconds_total"]);
     at_least(&text, "machine_cpu_cores", 1.0);
 }

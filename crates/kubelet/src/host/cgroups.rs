@@ -25,7 +25,11 @@ use rubelet_node_plan::{
     lifted_limits, memory_qos::QosRequests, node_allocatable::ReservedCgroup, pod_values,
     tier_values,
 };
-use rubelet_node_state::host_error::HostError;
+use rubelet_node_state::{
+    host_error::HostError,
+    metrics::{CgroupChange, NodeMetrics},
+};
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 pub(super) use self::slices::{MachineSystemd, SliceService};
@@ -62,6 +66,7 @@ pub(super) struct PodCgroups {
     /// Pods whose cgroup was still in use at the last attempt to remove it.
     in_use: Mutex<BTreeSet<PodUid>>,
     slices: Slices,
+    metrics: Arc<NodeMetrics>,
     /// The tiers that this process created or updated, with their current values.
     tiers: Mutex<BTreeMap<CgroupPath, CgroupValues>>,
     /// Whether `tiers` has entries, for readers that must not wait for its lock.
@@ -107,6 +112,7 @@ impl PodCgroups {
             pods: Mutex::default(),
             in_use: Mutex::default(),
             slices: Slices::new(systemd, settings.cgroups.layout()),
+            metrics: Arc::clone(&settings.metrics),
             tiers: Mutex::default(),
             has_tiers: AtomicBool::new(false),
             tiers_due: AtomicBool::new(false),
@@ -163,23 +169,40 @@ impl PodCgroups {
         }
         self.ensure_tiers(driver)?;
 
+        let (began, exists) = (Instant::now(), self.fs.exists(&path));
+        let ensured = self.ensure_pod(pod, driver, &path, exists);
+        let change = match exists {
+            true => CgroupChange::Update,
+            false => CgroupChange::Create,
+        };
+        self.metrics.pods.cgroup_changed(change, began.elapsed());
+        ensured
+    }
+
+    /// See [`Self::ensure`]. Those above exist.
+    fn ensure_pod(
+        &self,
+        pod: &Pod,
+        driver: CgroupDriver,
+        path: &CgroupPath,
+        exists: bool,
+    ) -> Result<(), HostError> {
         let values = supported(driver, pod_values(pod, &self.pod_settings));
         // Setting the remaining limits does not lift those that an edit has removed.
         let lifted = lifted_limits(&values, &self.pod_settings);
-        let exists = self.fs.exists(&path);
         if !exists {
             self.leave_other_tiers(pod, driver);
         }
         let all = values.clone().or(lifted.clone());
         let description = format!("Kubernetes pod {}", pod.name);
-        self.ensure_slice(driver, &path, &description, &all)?;
+        self.ensure_slice(driver, path, &description, &all)?;
         if exists {
-            self.write(&path, &lifted);
+            self.write(path, &lifted);
         } else {
-            self.create(&path)?;
+            self.create(path)?;
         }
         self.fs
-            .write(&path, &values)
+            .write(path, &values)
             .map_err(|error| ensure_error(&error))
     }
 
@@ -220,9 +243,12 @@ impl PodCgroups {
                 if *values == tier.values || !self.fs.exists(&tier.path) {
                     continue;
                 }
+                let began = Instant::now();
                 match self.ensure_slice(driver, &tier.path, tier.description, &tier.values) {
                     Ok(()) => {
                         self.write_tier(&tier);
+                        let pods = &self.metrics.pods;
+                        pods.cgroup_changed(CgroupChange::Update, began.elapsed());
                         *values = tier.values;
                     }
                     Err(error) => {
@@ -420,6 +446,7 @@ impl PodCgroups {
         if !self.enabled {
             return Ok(true);
         }
+        let began = Instant::now();
         let again = self.in_use.lock().contains(uid);
         let mut gone = true;
         for driver in [CgroupDriver::Cgroupfs, CgroupDriver::Systemd] {
@@ -433,6 +460,8 @@ impl PodCgroups {
                 gone &= self.remove_one(driver, &path)?;
             }
         }
+        let pods = &self.metrics.pods;
+        pods.cgroup_changed(CgroupChange::Destroy, began.elapsed());
         if gone {
             self.in_use.lock().remove(uid);
         } else {

@@ -92,6 +92,7 @@ pub(super) fn settings(root: &Path, cgroups: CgroupFs) -> HostSettings {
         user_ids_per_pod: 65_536,
         volume_quotas: VolumeQuotas::GateOff,
         max_pods: 110,
+        metrics: NodeMetrics::new(),
     }
 }
 

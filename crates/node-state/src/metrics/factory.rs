@@ -1,8 +1,8 @@
 //! Creation and registration of metrics.
 
 use prometheus::{
-    Gauge, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
-    IntGaugeVec, Opts, Registry, core::Collector,
+    Counter, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
+    IntGauge, IntGaugeVec, Opts, Registry, core::Collector,
 };
 
 /// Buckets of the Prometheus client libraries, in seconds.
@@ -89,6 +89,16 @@ impl<'a> MetricFactory<'a> {
 
     pub(super) fn seconds(&self, name: &str, help: &str) -> Gauge {
         self.register(Gauge::new(name, alpha(help)))
+    }
+
+    /// A counter that every program has: it has no level of stability.
+    pub(super) fn process_counter(&self, name: &str, help: &str) -> Counter {
+        self.register(Counter::new(name, help))
+    }
+
+    /// A gauge that every program has. It has a single value, or none.
+    pub(super) fn process_gauge(&self, name: &str, help: &str) -> GaugeVec {
+        self.register(GaugeVec::new(Opts::new(name, help), &[]))
     }
 
     pub(super) fn gauges(&self, name: &str, help: &str, label: &str) -> IntGaugeVec {

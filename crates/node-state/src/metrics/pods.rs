@@ -45,6 +45,27 @@ impl SyncKind {
     }
 }
 
+/// A change of a pod's cgroup, or of that of a QoS tier, with upstream's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CgroupChange {
+    /// It did not exist.
+    Create,
+    /// Its values were set again.
+    Update,
+    /// It was removed.
+    Destroy,
+}
+
+impl CgroupChange {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Destroy => "destroy",
+        }
+    }
+}
+
 /// Metrics of pod tasks.
 #[derive(Debug)]
 pub struct PodMetrics {
@@ -55,6 +76,7 @@ pub struct PodMetrics {
     evictions: IntCounterVec,
     eviction_stats_age: HistogramVec,
     volume_measurements: HistogramVec,
+    cgroup_changes: HistogramVec,
 }
 
 impl PodMetrics {
@@ -101,12 +123,24 @@ impl PodMetrics {
                 DEFAULT_BUCKETS.to_vec(),
                 "metric_source",
             ),
+            cgroup_changes: factory.histograms(
+                "kubelet_cgroup_manager_duration_seconds",
+                "Duration in seconds for cgroup manager operations. Broken down by method.",
+                DEFAULT_BUCKETS.to_vec(),
+                "operation_type",
+            ),
         }
     }
 
     /// A sync ended this long after the pod's task was woken.
     pub fn synced(&self, kind: SyncKind, took: Duration) {
         let histogram = self.worker_duration.with_label_values(&[kind.as_str()]);
+        histogram.observe(took.as_secs_f64());
+    }
+
+    /// A change of a cgroup took this long, whether it succeeded or not.
+    pub fn cgroup_changed(&self, change: CgroupChange, took: Duration) {
+        let histogram = self.cgroup_changes.with_label_values(&[change.as_str()]);
         histogram.observe(took.as_secs_f64());
     }
 

@@ -6,7 +6,10 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use rubelet_cri::CALLS;
 
-use super::{HttpLabels, NodeMetrics, PeerPing, PlegSnapshot, SyncKind, operation_type};
+use super::{
+    BuildLabels, CgroupChange, HttpLabels, NodeMetrics, PeerPing, PlegSnapshot, SyncKind,
+    operation_type,
+};
 
 fn lines_of<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     let ours = |line: &&str| line.split([' ', '{']).any(|word| word == name);
@@ -156,6 +159,11 @@ fn all_names() -> String {
     metrics
         .peers
         .ping("n2", PeerPing::Answered(Duration::from_millis(1)));
+    metrics
+        .pods
+        .cgroup_changed(CgroupChange::Create, Duration::ZERO);
+    metrics.facts.set_node("n1");
+    metrics.facts.set_build(&BuildLabels::default());
     let api = &metrics.api;
     api.request_ended("GET", "host", None, Duration::ZERO);
     metrics.render()
@@ -169,7 +177,8 @@ fn the_text_is_well_formed_and_every_name_is_documented() {
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("# HELP ") {
             let (name, help) = rest.split_once(' ').unwrap();
-            assert!(help.starts_with("[ALPHA] "), "{line}");
+            let has_level = !name.starts_with("process_");
+            assert_eq!(help.starts_with("[ALPHA] "), has_level, "{line}");
             names.push(name);
         }
     }
@@ -189,6 +198,36 @@ fn the_text_is_well_formed_and_every_name_is_documented() {
         assert!(value.parse::<f64>().is_ok(), "{line}");
         assert!(names.iter().any(|known| name.starts_with(known)), "{line}");
     }
+}
+
+#[test]
+fn the_node_the_program_and_its_process_are_found() {
+    let metrics = NodeMetrics::new();
+    metrics.facts.set_node("n1");
+    metrics.facts.set_cgroup_version(2);
+    metrics.facts.set_build(&BuildLabels {
+        git_version: "v1.36.0+rubelet.1",
+        ..BuildLabels::default()
+    });
+    let used = |text: &str| {
+        let line = lines_of(text, "process_cpu_seconds_total")[2];
+        let (_, seconds) = line.rsplit_once(' ').unwrap();
+        seconds.parse::<f64>().unwrap()
+    };
+    let first = metrics.render();
+    assert!(
+        first.contains("\nkubelet_node_name{node=\"n1\"} 1\n"),
+        "{first}"
+    );
+    assert!(
+        first.contains("git_version=\"v1.36.0+rubelet.1\""),
+        "{first}"
+    );
+    assert!(first.contains("\nkubelet_cgroup_version 2\n"), "{first}");
+    assert!(!first.contains("\nprocess_open_fds 0\n"), "{first}");
+    assert!(used(&first) > 0.0, "{first}");
+    let second = metrics.render();
+    assert!(used(&second) >= used(&first), "{second}");
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub(super) async fn build(
         None => ClusterDeps::alone(&resolved.config),
     };
     let objects = Arc::clone(&cluster_deps.objects);
-    let host = parts::host(flags, resolved, node)?;
+    let host = parts::host(flags, resolved, node, metrics)?;
     let eviction = eviction::settings(&resolved.config, root, &node.cgroups, Arc::clone(&host))?;
     let local_storage = eviction::local_storage(resolved, root, &node.cgroups, &host);
     let services = parts::services(resolved, metrics, opened.embedded.as_ref())?;

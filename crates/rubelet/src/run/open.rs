@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use rubelet_audit::AuditLog;
+use rubelet_cgroup_plan::CgroupLayout;
 use rubelet_config::{Flags, Resolved};
 use rubelet_host::CgroupFs;
 use rubelet_kubelet_api::bind_port;
@@ -83,6 +84,13 @@ pub(super) async fn open(
         None => None,
     };
     let metrics = NodeMetrics::new();
+    let facts = &metrics.facts;
+    facts.set_node(&node.name);
+    facts.set_cgroup_version(match node.cgroups.layout() {
+        CgroupLayout::V1 | CgroupLayout::Hybrid => 1,
+        CgroupLayout::V2 => 2,
+    });
+    crate::build_info::show(facts);
     let observer = Arc::new(CountRequests::new(Arc::clone(&metrics)));
     let audit = audit::open(&resolved.rubelet.audit, Arc::clone(&observer) as _)?;
     Ok(Opened {

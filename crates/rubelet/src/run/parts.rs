@@ -68,6 +68,7 @@ pub(super) fn host(
     flags: &Flags,
     resolved: &Resolved,
     node: &Node,
+    metrics: &Arc<NodeMetrics>,
 ) -> anyhow::Result<Arc<LocalHost>> {
     let config = &resolved.config;
     let disk = rubelet_host::usage::file_system(Path::new(flags.root_dir()));
@@ -108,6 +109,7 @@ pub(super) fn host(
         user_ids_per_pod: u32::try_from(config.user_namespaces.ids_per_pod).unwrap_or(u32::MAX),
         volume_quotas: volume_quotas(resolved),
         max_pods: u32::try_from(config.max_pods).unwrap_or(0),
+        metrics: Arc::clone(metrics),
     })
     .context("cannot set up the host")?;
     Ok(Arc::new(host))

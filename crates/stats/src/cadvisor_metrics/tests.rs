@@ -88,6 +88,10 @@ fn sample() -> StatsSample {
         interfaces: vec![InterfaceSample {
             name: "eth0".into(),
             rx_bytes: Some(12),
+            rx_packets: Some(13),
+            rx_dropped: Some(14),
+            tx_packets: Some(15),
+            tx_dropped: Some(16),
             ..InterfaceSample::default()
         }],
         has_default: true,
@@ -151,6 +155,14 @@ fn each_number_has_the_name_and_the_labels_that_dashboards_read() {
         format!(r#"container_fs_usage_bytes{{{of},device="/dev/sda1"}} 9 7000"#),
         format!(r#"container_fs_limit_bytes{{{of},device="/dev/sda1"}} 100 7000"#),
         format!(r#"container_network_receive_bytes_total{{{pod},interface="eth0"}} 12 7000"#),
+        format!(r#"container_network_receive_packets_total{{{pod},interface="eth0"}} 13 7000"#),
+        format!(
+            r#"container_network_receive_packets_dropped_total{{{pod},interface="eth0"}} 14 7000"#
+        ),
+        format!(r#"container_network_transmit_packets_total{{{pod},interface="eth0"}} 15 7000"#),
+        format!(
+            r#"container_network_transmit_packets_dropped_total{{{pod},interface="eth0"}} 16 7000"#
+        ),
         format!("container_spec_cpu_period{{{of}}} 100000"),
         format!("container_spec_cpu_quota{{{of}}} 50000"),
         format!("container_spec_cpu_shares{{{of}}} 512"),

@@ -235,6 +235,16 @@ const INTERFACES: &[InterfaceMetric] = &[
         |one| one.rx_errors,
     ),
     (
+        "container_network_receive_packets_total",
+        "Packets received",
+        |one| one.rx_packets,
+    ),
+    (
+        "container_network_receive_packets_dropped_total",
+        "Packets that came and were dropped",
+        |one| one.rx_dropped,
+    ),
+    (
         "container_network_transmit_bytes_total",
         "Bytes sent",
         |one| one.tx_bytes,
@@ -243,6 +253,16 @@ const INTERFACES: &[InterfaceMetric] = &[
         "container_network_transmit_errors_total",
         "Errors of sending",
         |one| one.tx_errors,
+    ),
+    (
+        "container_network_transmit_packets_total",
+        "Packets sent",
+        |one| one.tx_packets,
+    ),
+    (
+        "container_network_transmit_packets_dropped_total",
+        "Packets that were to be sent and were dropped",
+        |one| one.tx_dropped,
     ),
 ];
 

@@ -60,7 +60,7 @@ fn eth0() -> NetworkSample {
         rx_bytes: Some(1),
         rx_errors: Some(2),
         tx_bytes: Some(3),
-        tx_errors: None,
+        ..InterfaceSample::default()
     };
     NetworkSample {
         at: at(6),

@@ -265,6 +265,27 @@ fn only_changed_values_are_sent_to_systemd() {
 }
 
 #[test]
+fn each_change_of_a_cgroup_is_counted() {
+    let node = Fixture::new();
+    node.run("u-1", BURSTABLE).unwrap();
+    // The tier has another weight.
+    node.run("u-2", BURSTABLE).unwrap();
+    node.run("u-2", GUARANTEED).unwrap();
+    node.run("u-2", GUARANTEED).unwrap();
+    node.remove("u-1").unwrap();
+    let text = node.cgroups.metrics.render();
+    let count = |change: &str| {
+        let name = "kubelet_cgroup_manager_duration_seconds_count";
+        let start = format!("{name}{{operation_type=\"{change}\"}} ");
+        let mut lines = text.lines();
+        let count = lines.find_map(|line| line.strip_prefix(&start));
+        count.unwrap().parse::<u32>().unwrap()
+    };
+    assert_eq!((count("create"), count("destroy")), (3, 1), "{text}");
+    assert!(count("update") >= 2, "{text}");
+}
+
+#[test]
 fn an_edit_sets_and_lifts_limits_where_the_pod_is() {
     let node = Fixture::new();
     node.run("u-1", GUARANTEED).unwrap();
