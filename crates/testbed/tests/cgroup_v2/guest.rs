@@ -34,6 +34,9 @@ const PROGRAM: &str = "/tests";
 /// busy.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(400);
 
+/// The memory of a guest, in MiB.
+pub(crate) const MEMORY_MIB: u32 = 1536;
+
 /// The environment variable with the path of a JSON file that names the compiled test programs, by
 /// their IDs. So a program that was compiled with the workspace is not compiled again with other
 /// features.
@@ -75,12 +78,13 @@ fn build(package: &str, target: &[&str]) -> Result<PathBuf> {
 
 /// Runs the tests of a program whose names match the filter in a guest; returns the output.
 pub(crate) fn run(image: Image, package: &str, target: &[&str], filter: &str) -> Result<String> {
-    run_after(image, ":", package, target, filter, TIMEOUT)
+    run_after(image, MEMORY_MIB, ":", package, target, filter, TIMEOUT)
 }
 
 /// As [`run`], after this shell command, which may set variables, and within this time.
 pub(crate) fn run_after(
     image: Image,
+    memory_mib: u32,
     prepare: &str,
     package: &str,
     target: &[&str],
@@ -92,7 +96,7 @@ pub(crate) fn run_after(
         true => (tests.display().to_string(), image),
         false => (PROGRAM.to_owned(), image.program(PROGRAM, tests)),
     };
-    let mut vm = Vm::boot(&image, 1536)?;
+    let mut vm = Vm::boot(&image, memory_mib)?;
     let controllers = vm.run("cat /sys/fs/cgroup/cgroup.controllers", TIMEOUT)?;
     assert!(controllers.contains("memory"), "{controllers}");
     // The output so far is more helpful than the timeout.

@@ -8,7 +8,7 @@ use rubelet_testbed::runtime::Kind;
 use rubelet_testbed::vm::Image;
 use rubelet_testbed::{CgroupDriver, cgroup_driver, packages, runtime, wait};
 
-use crate::guest::{MODULES, TIMEOUT, run_after};
+use crate::guest::{MEMORY_MIB, MODULES, TIMEOUT, run_after};
 
 /// A node needs an address, and the guest has only the loopback interface, whose MTU is too large for a
 /// bridge.
@@ -17,6 +17,9 @@ const ADDRESS: &str = "ip link set lo mtu 1500 && ip address add 10.99.0.1/32 de
 
 /// A guest may be ten times slower than its host.
 const PATIENCE: u32 = 10;
+
+/// The module of the kernel with the device `/dev/net/tun`, which tests give to containers.
+const DEVICE_MODULES: [&str; 1] = ["tun"];
 
 /// Modules of the kernel that CNI's plugin `portmap` uses.
 const PORTMAP_MODULES: [&str; 8] = [
@@ -37,6 +40,8 @@ pub(crate) struct GuestSetup {
     pub(crate) driver: CgroupDriver,
     /// How long a program may take.
     pub(crate) timeout: Duration,
+    /// The memory of the guest, in MiB.
+    pub(crate) memory_mib: u32,
 }
 
 impl GuestSetup {
@@ -44,6 +49,7 @@ impl GuestSetup {
         runtime: Kind::Embedded,
         driver: CgroupDriver::Cgroupfs,
         timeout: TIMEOUT,
+        memory_mib: MEMORY_MIB,
     };
     /// The one that most machines have.
     pub(crate) const SYSTEMD: Self = Self {
@@ -54,7 +60,8 @@ impl GuestSetup {
     /// Runs the tests of a program of ring 3 whose names match the filter; returns the output.
     pub(crate) fn run(self, program: &str, filter: &str) -> Result<String> {
         packages::ensure()?;
-        let mut image = Image::default().modules(&MODULES).on_host_root();
+        let image = Image::default().modules(&MODULES).modules(&DEVICE_MODULES);
+        let mut image = image.on_host_root();
         if self.runtime == Kind::Containerd {
             packages::containerd::ensure()?;
             image = image.modules(&PORTMAP_MODULES);
@@ -64,6 +71,7 @@ impl GuestSetup {
         }
         run_after(
             image,
+            self.memory_mib,
             &self.prepare()?,
             "rubelet-testbed",
             &["--test", program],

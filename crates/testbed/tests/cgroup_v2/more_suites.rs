@@ -18,6 +18,8 @@ macro_rules! programs {
                 runtime: Kind::$runtime,
                 driver: CgroupDriver::$driver,
                 timeout: Duration::from_secs(3000),
+                // A pod of `cluster` may take all of it.
+                memory_mib: 8192,
             };
 
             $(
@@ -31,20 +33,20 @@ macro_rules! programs {
 }
 
 programs! { embedded, Embedded, Cgroupfs:
-    adoption api cli environment fifty image_volumes images life lifecycle logs manifests messages node_allocatable
-    resources security stats user_namespaces volumes
+    adoption api cli cluster cri environment faults fifty image_volumes images life lifecycle logs manifests messages
+    node_allocatable resources security stats user_namespaces volumes
 }
 
 // `suites` has two more of them.
 programs! { embedded_systemd, Embedded, Systemd:
-    adoption api cli environment fifty image_volumes images life lifecycle logs manifests messages security stats
-    user_namespaces volumes
+    adoption api cli cluster cri environment faults fifty image_volumes images life lifecycle logs manifests messages
+    security stats user_namespaces volumes
 }
 
 programs! { containerd, Containerd, Cgroupfs:
-    environment lifecycle logs node_allocatable resources security stats volumes
+    cluster environment lifecycle logs node_allocatable resources security stats volumes
 }
 
 programs! { containerd_systemd, Containerd, Systemd:
-    environment lifecycle logs node_allocatable resources security stats volumes
+    cluster environment lifecycle logs node_allocatable resources security stats volumes
 }
