@@ -244,13 +244,14 @@ impl PodCgroups {
                     continue;
                 }
                 let began = Instant::now();
-                match self.ensure_slice(driver, &tier.path, tier.description, &tier.values) {
-                    Ok(()) => {
-                        self.write_tier(&tier);
-                        let pods = &self.metrics.pods;
-                        pods.cgroup_changed(CgroupChange::Update, began.elapsed());
-                        *values = tier.values;
-                    }
+                let ensured = self.ensure_slice(driver, &tier.path, tier.description, &tier.values);
+                if ensured.is_ok() {
+                    self.write_tier(&tier);
+                }
+                let pods = &self.metrics.pods;
+                pods.cgroup_changed(CgroupChange::Update, began.elapsed());
+                match ensured {
+                    Ok(()) => *values = tier.values,
                     Err(error) => {
                         info!(cgroup = tier.path.as_str(), %error, "Failed to update a QoS tier");
                     }
@@ -447,6 +448,21 @@ impl PodCgroups {
             return Ok(true);
         }
         let began = Instant::now();
+        let removed = self.remove_everywhere(uid);
+        let pods = &self.metrics.pods;
+        pods.cgroup_changed(CgroupChange::Destroy, began.elapsed());
+        let gone = removed?;
+        if gone {
+            self.in_use.lock().remove(uid);
+        } else {
+            self.in_use.lock().insert(uid.clone());
+        }
+        self.update_tiers();
+        Ok(gone)
+    }
+
+    /// See [`Self::remove`].
+    fn remove_everywhere(&self, uid: &PodUid) -> Result<bool, HostError> {
         let again = self.in_use.lock().contains(uid);
         let mut gone = true;
         for driver in [CgroupDriver::Cgroupfs, CgroupDriver::Systemd] {
@@ -460,14 +476,6 @@ impl PodCgroups {
                 gone &= self.remove_one(driver, &path)?;
             }
         }
-        let pods = &self.metrics.pods;
-        pods.cgroup_changed(CgroupChange::Destroy, began.elapsed());
-        if gone {
-            self.in_use.lock().remove(uid);
-        } else {
-            self.in_use.lock().insert(uid.clone());
-        }
-        self.update_tiers();
         Ok(gone)
     }
 
