@@ -85,9 +85,10 @@ pub fn container(
             })
         }
         CgroupDriver::Systemd => {
-            let slice = match parent.trim_end_matches('/').rsplit('/').next() {
-                None | Some("") => DEFAULT_SLICE,
-                Some(name) => name,
+            let last = parent.trim_end_matches('/').rsplit('/').next();
+            let slice = match last {
+                _ if parent.is_empty() => DEFAULT_SLICE,
+                name => name.unwrap_or_default(),
             };
             let directory =
                 slice_path(slice).ok_or_else(|| CgroupParentError::NoSlice(parent.to_owned()))?;
@@ -264,7 +265,7 @@ mod tests {
                 "{parent}"
             );
         }
-        for parent in ["/kubepods/pod1", ".slice", "a--b.slice", "-.slice"] {
+        for parent in ["/", "/kubepods/pod1", ".slice", "a--b.slice", "-.slice"] {
             assert!(
                 container(parent, "c1", CgroupDriver::Systemd).is_err(),
                 "{parent}"

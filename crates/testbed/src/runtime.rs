@@ -28,6 +28,23 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The name of the cgroup of the container with this ID, in that of its pod.
+    ///
+    /// # Errors
+    /// When the selected driver of cgroups is none.
+    pub fn cgroup_name(self, container: &str) -> Result<String> {
+        let driver = CgroupDriver::wanted()?;
+        Ok(match (self, driver) {
+            (Self::Containerd | Self::Embedded, CgroupDriver::Cgroupfs) => container.to_owned(),
+            (Self::Crio, CgroupDriver::Cgroupfs) => format!("crio-{container}"),
+            (Self::Containerd, CgroupDriver::Systemd) => {
+                format!("cri-containerd-{container}.scope")
+            }
+            (Self::Embedded, CgroupDriver::Systemd) => format!("rubelet-{container}.scope"),
+            (Self::Crio, CgroupDriver::Systemd) => format!("crio-{container}.scope"),
+        })
+    }
+
     /// The selection of the variable [`VARIABLE`]; containerd if it is not set.
     ///
     /// # Errors
@@ -115,25 +132,6 @@ impl TestRuntime {
             Self::Embedded(runtime) => runtime.endpoint(),
             Self::Crio(runtime) => runtime.endpoint(),
         }
-    }
-
-    /// The name of the cgroup of the container with this ID, in that of its pod.
-    ///
-    /// # Errors
-    /// When the selected driver of cgroups is none.
-    pub fn cgroup_name(&self, container: &str) -> Result<String> {
-        let driver = CgroupDriver::wanted()?;
-        Ok(match (self, driver) {
-            (Self::Containerd(_) | Self::Embedded(_), CgroupDriver::Cgroupfs) => {
-                container.to_owned()
-            }
-            (Self::Crio(_), CgroupDriver::Cgroupfs) => format!("crio-{container}"),
-            (Self::Containerd(_), CgroupDriver::Systemd) => {
-                format!("cri-containerd-{container}.scope")
-            }
-            (Self::Embedded(_), CgroupDriver::Systemd) => format!("rubelet-{container}.scope"),
-            (Self::Crio(_), CgroupDriver::Systemd) => format!("crio-{container}.scope"),
-        })
     }
 
     /// The runtime's own state of pods and containers.

@@ -338,7 +338,7 @@ fn kills_during_pod_starts_create_each_container_once() {
 /// Asserts that the container's cgroups are empty.
 fn assert_no_process(runtime: &TestRuntime, id: &str) {
     let what = format!("no process of {id} is left");
-    let name = runtime.cgroup_name(id).unwrap();
+    let name = runtime.kind().cgroup_name(id).unwrap();
     let none = wait::until(&what, TIMEOUT, || {
         let mut found = cgroups::of(runtime.scratch().tag())?;
         found.retain(|cgroup| cgroup.ends_with(&name));

@@ -79,7 +79,10 @@ fn cgroup_of(pod: &Value, tier: &str) -> String {
 /// Path of a container's cgroup in the pod's.
 fn cgroup_in(node: &Node, path: &str, (pod, container): (&str, &str)) -> Result<String> {
     let id = node.running(pod, container)?.id;
-    Ok(format!("{path}/{}", node.runtime().cgroup_name(&id)?))
+    Ok(format!(
+        "{path}/{}",
+        node.runtime().kind().cgroup_name(&id)?
+    ))
 }
 
 fn oom_score_adj(node: &Node, pod: &str, container: &str) -> Result<i32> {

@@ -34,6 +34,13 @@ const TARGET: &str = "[Unit]\nRequires=line.service\nDefaultDependencies=no\n";
 const SERVICE: &str = "[Unit]\nDefaultDependencies=no\n[Service]\nExecStart=/bin/sh /line.sh\n\
                        StandardInput=null\nDelegate=yes\n";
 
+/// D-Bus without the units that its packaged ones start after.
+const BUS_SOCKET: &str =
+    "[Unit]\nDefaultDependencies=no\n[Socket]\nListenStream=/run/dbus/system_bus_socket\n";
+const BUS_SERVICE: &str = "[Unit]\nDefaultDependencies=no\nRequires=dbus.socket\n[Service]\n\
+                           ExecStart=/usr/bin/dbus-daemon --system --address=systemd: --nofork --nopidfile \
+                           --systemd-activation\n";
+
 /// Packaged units of logind, of its bus, and of what both start after.
 const LOGIND_UNITS: [&str; 5] = [
     "basic.target",
@@ -68,6 +75,21 @@ impl Image {
             .file(&format!("{UNITS}/default.target"), TARGET)
             .file(&format!("{UNITS}/line.service"), SERVICE)
             .file("/etc/machine-id", "0123456789abcdef0123456789abcdef\n"))
+    }
+
+    /// As [`Image::systemd`], with D-Bus, which crun needs to ask systemd for scopes. Only for an image on the host's
+    /// root, which has its program and its configuration.
+    ///
+    /// # Errors
+    /// A package can't be installed.
+    pub fn systemd_on_bus(self) -> Result<Self> {
+        packages::ensure_logind()?;
+        let target = format!("{TARGET}Wants=dbus.socket\n");
+        Ok(self
+            .systemd()?
+            .file(&format!("{UNITS}/default.target"), target)
+            .file(&format!("{UNITS}/dbus.socket"), BUS_SOCKET)
+            .file(&format!("{UNITS}/dbus.service"), BUS_SERVICE))
     }
 
     /// As [`Image::systemd`], with D-Bus and logind, and the usual units of a shutdown.

@@ -42,6 +42,8 @@ pub(crate) struct GuestSetup {
     pub(crate) timeout: Duration,
     /// The memory of the guest, in MiB.
     pub(crate) memory_mib: u32,
+    /// Whether systemd is on D-Bus.
+    pub(crate) has_bus: bool,
 }
 
 impl GuestSetup {
@@ -50,6 +52,7 @@ impl GuestSetup {
         driver: CgroupDriver::Cgroupfs,
         timeout: TIMEOUT,
         memory_mib: MEMORY_MIB,
+        has_bus: false,
     };
     /// The one that most machines have.
     pub(crate) const SYSTEMD: Self = Self {
@@ -67,7 +70,10 @@ impl GuestSetup {
             image = image.modules(&PORTMAP_MODULES);
         }
         if self.driver == CgroupDriver::Systemd {
-            image = image.systemd()?;
+            image = match self.has_bus {
+                true => image.systemd_on_bus()?,
+                false => image.systemd()?,
+            };
         }
         run_after(
             image,

@@ -20,6 +20,8 @@ macro_rules! programs {
                 timeout: Duration::from_secs(3000),
                 // A pod of `cluster` may take all of it.
                 memory_mib: 8192,
+                // crun, which `cri` uses as well, has no other way to systemd.
+                has_bus: true,
             };
 
             $(

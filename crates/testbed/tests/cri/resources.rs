@@ -8,6 +8,7 @@ use rubelet_cri::v1::{self, LinuxContainerResources as Resources};
 use rubelet_cri::{CriResult, RuntimeService};
 use rubelet_cri_grpc::CriClient;
 use rubelet_testbed::cleanup::cgroups;
+use rubelet_testbed::runtime::Kind;
 
 use crate::subject::{Sandbox, Subject, WAITING, not_found, stop};
 
@@ -205,16 +206,19 @@ fn processes_of_a_pod_are_in_the_requested_cgroup() -> Result<()> {
         .unwrap_or_default()
         .cgroup_parent;
     let own = std::fs::read_to_string(format!("/proc/{pid}/cgroup"))?;
+    let is_unified = std::path::Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
+    let own = own.lines();
+    // With cgroup version 2 all controllers are in one hierarchy.
     let with_controllers: Vec<&str> = own
-        .lines()
-        .filter(|line| line.contains(":memory:") || line.contains(":pids:"))
+        .filter(|line| {
+            let mut marks = [":memory:", ":pids:"].iter();
+            marks.any(|mark| line.contains(mark)) || is_unified && line.starts_with("0::")
+        })
         .collect();
-    assert!(
-        !with_controllers.is_empty() || own.starts_with("0::"),
-        "{own}"
-    );
+    assert!(!with_controllers.is_empty());
+    let name = Kind::wanted()?.cgroup_name(&id)?;
     for line in with_controllers {
-        assert!(line.ends_with(&format!("{parent}/{id}")), "{line}");
+        assert!(line.ends_with(&format!("{parent}/{name}")), "{line}");
     }
     Ok(())
 }

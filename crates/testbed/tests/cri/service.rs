@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use rubelet_cri::{RuntimeService, v1};
+use rubelet_testbed::CgroupDriver;
 
 use crate::subject::Subject;
 
@@ -59,7 +60,11 @@ fn the_cgroup_driver_is_reported() -> Result<()> {
     let request = v1::RuntimeConfigRequest::default();
     let answer = subject.ask(subject.client().runtime_config(request))?;
     let linux = answer.linux.unwrap_or_default();
-    assert_eq!(linux.cgroup_driver(), v1::CgroupDriver::Cgroupfs);
+    let driver = match CgroupDriver::wanted()? {
+        CgroupDriver::Cgroupfs => v1::CgroupDriver::Cgroupfs,
+        CgroupDriver::Systemd => v1::CgroupDriver::Systemd,
+    };
+    assert_eq!(linux.cgroup_driver(), driver);
     Ok(())
 }
 

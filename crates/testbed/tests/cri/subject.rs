@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use rubelet_cri::{CriError, CriErrorKind, CriResult, RuntimeService, v1};
 use rubelet_cri_grpc::CriClient;
 use rubelet_testbed::runtime::Kind;
-use rubelet_testbed::{Containerd, CriTruth, Scratch, Served, images, wait};
+use rubelet_testbed::{CgroupDriver, Containerd, CriTruth, Scratch, Served, images, wait};
 
 /// Timeout of each wait on a busy machine.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
@@ -143,6 +143,8 @@ impl Subject {
         let name = format!("{name}-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let scratch = self.runtime.scratch();
         let logs = scratch.subdir(&format!("logs/{name}"))?;
+        // As a kubelet names it: in a cgroup of that name there is nothing but this pod.
+        let cgroup = format!("{}/pod{name}", scratch.tag());
         Ok(v1::PodSandboxConfig {
             metadata: Some(v1::PodSandboxMetadata {
                 uid: format!("uid-{name}"),
@@ -153,7 +155,7 @@ impl Subject {
             hostname: name.clone(),
             log_directory: logs.display().to_string(),
             linux: Some(v1::LinuxPodSandboxConfig {
-                cgroup_parent: format!("{}/{name}", scratch.cgroup_root()),
+                cgroup_parent: CgroupDriver::wanted()?.configured(&cgroup),
                 ..Default::default()
             }),
             labels: BTreeMap::from([("io.kubernetes.pod.name".into(), name)]),
