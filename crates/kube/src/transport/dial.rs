@@ -38,6 +38,8 @@ use crate::{
 
 /// From the name to the first request.
 const DIAL_TIMEOUT: Duration = Duration::from_secs(10);
+/// For the name alone. Less than for all, so that the error says what did not answer.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(9);
 /// For each address of a name that has several.
 const MIN_TIMEOUT_PER_ADDRESS: Duration = Duration::from_secs(2);
 /// A silent connection is pinged after this time...
@@ -188,10 +190,8 @@ async fn tcp(host: &str, port: u16) -> Result<Box<dyn Stream>, TransportError> {
         host: host.to_owned(),
         source,
     };
-    let found = tokio::net::lookup_host((host, port))
-        .await
-        .map_err(unresolved)?;
-    let addresses: Vec<_> = found.collect();
+    let lookup = tokio::net::lookup_host((host, port));
+    let addresses: Vec<_> = resolved(lookup).await.map_err(unresolved)?.collect();
     let share = u32::try_from(addresses.len().max(1)).unwrap_or(u32::MAX);
     let patience = (DIAL_TIMEOUT / share).max(MIN_TIMEOUT_PER_ADDRESS);
     let mut last = unresolved(io::Error::from(io::ErrorKind::NotFound));
@@ -208,6 +208,15 @@ async fn tcp(host: &str, port: u16) -> Result<Box<dyn Stream>, TransportError> {
         }
     }
     Err(last)
+}
+
+/// What a look-up of a name finds. A resolver may wait much longer for a name server that does not answer.
+async fn resolved<T>(lookup: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    timeout(LOOKUP_TIMEOUT, lookup).await.unwrap_or_else(|_| {
+        let seconds = LOOKUP_TIMEOUT.as_secs();
+        let error = format!("no name server answered within {seconds}s");
+        Err(io::Error::new(io::ErrorKind::TimedOut, error))
+    })
 }
 
 /// Makes the kernel find out when the other side is gone. HTTP/2 has pings for that; HTTP/1.1 has
@@ -277,4 +286,19 @@ async fn handshake(
         allowed,
         Instant::now(),
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_name_server_that_does_not_answer_is_named_before_the_connection_is_given_up() {
+        let begun = Instant::now();
+        let error = resolved(std::future::pending::<io::Result<()>>())
+            .await
+            .expect_err("nobody answers");
+        assert_eq!(error.to_string(), "no name server answered within 9s");
+        assert!(begun.elapsed() < DIAL_TIMEOUT);
+    }
 }
