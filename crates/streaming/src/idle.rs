@@ -5,8 +5,9 @@ use std::{future::pending, time::Duration};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
-/// Time of a session that is idle to tell its client so, before the connection is closed.
-pub(crate) const GRACE: Duration = Duration::from_secs(1);
+/// Time of a session that is idle to tell its client so, before the connection is closed. Its process has ended by
+/// then; a busy machine needs seconds for hundreds of sessions that become idle at once.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// Resolves once `used` is that long ago; never for zero.
 pub(crate) async fn idle(used: &Mutex<Instant>, after: Duration) {
