@@ -54,6 +54,20 @@ impl VolumeSource {
         }
     }
 
+    /// The name of the kubelet's plugin for such volumes.
+    #[must_use]
+    pub fn plugin(&self) -> &'static str {
+        match self {
+            Self::EmptyDir { .. } => "kubernetes.io/empty-dir",
+            Self::HostPath { .. } => "kubernetes.io/host-path",
+            Self::Image { .. } => "kubernetes.io/image",
+            Self::Files(FileVolume::ConfigMap(_)) => "kubernetes.io/configmap",
+            Self::Files(FileVolume::Secret(_)) => "kubernetes.io/secret",
+            Self::Files(FileVolume::DownwardApi { .. }) => "kubernetes.io/downward-api",
+            Self::Files(FileVolume::Projected { .. }) => "kubernetes.io/projected",
+        }
+    }
+
     /// Whether containers can only read it, whatever their mounts say.
     #[must_use]
     pub fn is_read_only(&self) -> bool {

@@ -14,7 +14,9 @@
 //! use rubelet_base::PodName;
 //! use rubelet_cluster::source::{self, ApiPods, SourceParts, admission_gate::AdmissionGate};
 //! use rubelet_kube::{Client, ClientConfig, ClientOptions, Connector, WatchReopener};
-//! use rubelet_node_state::{clock::Clock, events::Recorder, intents::IntentBoard};
+//! use rubelet_node_state::{
+//!     clock::Clock, events::Recorder, intents::IntentBoard, metrics::NodeMetrics,
+//! };
 //! use serde_json::json;
 //! use sim_api::{SimApi, SimApiConfig};
 //! use tokio::sync::watch;
@@ -50,6 +52,8 @@
 //!     recorder: Recorder::new(Clock::system()),
 //!     problem: watch::Sender::new(None),
 //!     desired,
+//!     clock: Clock::system(),
+//!     metrics: NodeMetrics::new(),
 //! }));
 //! let wanted = wanted.wait_for(|desired| !desired.pods.is_empty()).await?;
 //! assert!(wanted.pods.contains_key(&PodName::new("default", "web")));

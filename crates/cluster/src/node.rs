@@ -38,8 +38,8 @@ use rubelet_node_plan::{
     node_status::{NodeFacts, NodeSettings},
 };
 use rubelet_node_state::{
-    clock::Clock, cluster_view::Preemption, events::Recorder, runtime_state::RuntimeState,
-    shutdown_state::ShutdownState,
+    clock::Clock, cluster_view::Preemption, events::Recorder, metrics::NodeMetrics,
+    runtime_state::RuntimeState, shutdown_state::ShutdownState,
 };
 use tokio::{sync::watch, task::JoinSet, time::timeout};
 use tracing::error;
@@ -90,6 +90,8 @@ pub struct NodeParts<C = Client> {
     pub apparmor: bool,
     /// `allowedUnsafeSysctls`.
     pub allowed_unsafe_sysctls: Arc<[String]>,
+    /// Metrics of the node.
+    pub metrics: Arc<NodeMetrics>,
 }
 
 /// The state of the node.

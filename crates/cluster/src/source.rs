@@ -2,6 +2,7 @@
 //!
 //! - `read`: one pod from its JSON; pure.
 //! - `state`: what a change of the watch means; pure.
+//! - `start_progress`: how far a pod has started; pure.
 //! - `task`: follows the watch and notifies the others.
 //! - `stored`: the pods as they were known last, on disk, for a start without API server.
 //! - [`admission_gate`]: which pods may start here.
@@ -11,6 +12,7 @@ pub mod admission_gate;
 mod read;
 mod readiness_gates;
 mod resize;
+mod start_progress;
 mod state;
 mod stored;
 mod task;

@@ -36,6 +36,9 @@ async fn a_pod_starts_gets_ready_is_deleted_and_is_gone() {
     };
     let pod = world.wait("web", 30, ready).await.expect("a pod");
     assert_eq!(phase(&pod), "Running");
+    let text = world.metrics().render();
+    let started = "\nkubelet_pod_start_total_duration_seconds_count 1\n";
+    assert!(text.contains(started), "{text}");
     assert_eq!(pod["status"]["hostIP"], "192.168.0.1");
     let id = &pod["status"]["containerStatuses"][0]["containerID"];
     assert!(

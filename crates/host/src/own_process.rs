@@ -50,10 +50,15 @@ impl OwnProcess {
 /// When this process started, in hundredths of a second since 1970.
 #[must_use]
 pub fn started_at() -> Option<u64> {
-    let stat = |of: &str| fs::read_to_string(format!("/proc/{of}stat")).ok();
-    let per_second = param::clock_ticks_per_second();
-    let since_boot = start_ticks(&stat("self/")?)? * 100 / per_second;
-    Some(boot_second(&stat("")?)? * 100 + since_boot)
+    let boot = boot_second(&fs::read_to_string("/proc/stat").ok()?)?;
+    Some(boot * 100 + started_after_boot()?)
+}
+
+/// When this process started, in hundredths of a second since the boot of the machine.
+#[must_use]
+pub fn started_after_boot() -> Option<u64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    Some(start_ticks(&stat)? * 100 / param::clock_ticks_per_second())
 }
 
 /// The start in ticks since the boot, of `/proc/PID/stat`: source proc_pid_stat(5). The name of the program, in

@@ -20,6 +20,7 @@ use rubelet_cri::{ImageService, v1};
 use rubelet_node_state::{
     clock::Clock,
     keyring::{LoginSource, repository},
+    metrics::{AccessVerdict, NodeMetrics},
 };
 use rubelet_pod_plan::image_access::{
     CredentialMatch, ImageGrant, PullCredentials, PullSecret, PullServiceAccount, PulledRecord,
@@ -45,6 +46,7 @@ struct AccessRecords {
     policy: VerificationPolicy,
     files: RecordFiles,
     clock: Clock,
+    metrics: Arc<NodeMetrics>,
     /// Serializes decisions and changes of the files.
     turn: AsyncMutex<RecordMaintenance>,
     /// Number of pulls in progress, by image.
@@ -100,12 +102,18 @@ impl ImageAccess {
 
     /// Keeps records in `image_manager` below `root`, the kubelet's root directory.
     #[must_use]
-    pub fn new(root: &Path, policy: VerificationPolicy, clock: Clock) -> Self {
+    pub fn new(
+        root: &Path,
+        policy: VerificationPolicy,
+        clock: Clock,
+        metrics: Arc<NodeMetrics>,
+    ) -> Self {
         Self {
             inner: Some(Arc::new(AccessRecords {
                 policy,
                 files: RecordFiles::below(root),
                 clock,
+                metrics,
                 turn: AsyncMutex::default(),
                 pulling: Mutex::default(),
             })),
@@ -129,38 +137,9 @@ impl ImageAccess {
         let Some(inner) = &self.inner else {
             return true;
         };
-        let repository = repository(image);
-        let mut read = inner.read(image, image_ref).await;
-        // The image may have arrived while an earlier process was killed. Only calls that need the
-        // runtime's response wait for it: no lock is held meanwhile.
-        if matches!(read, Some((None, _))) && !inner.turn.lock().await.adopted {
-            if !inner.adopt(images).await {
-                return false;
-            }
-            read = inner.read(image, image_ref).await;
-        }
-        let Some((record, pulling)) = read else {
-            return false;
-        };
-        let known = match access(&inner.policy, &repository, record.as_ref(), pulling) {
-            ImageGrant::Granted => return true,
-            ImageGrant::Denied => return false,
-            ImageGrant::With(known) => known,
-        };
-        let shown = shown.await;
-        match compare(known, &shown.secrets, shown.account.as_ref()) {
-            CredentialMatch::Known => true,
-            CredentialMatch::Unknown => false,
-            CredentialMatch::Learned(secret) => {
-                let credentials = PullCredentials {
-                    kubernetes_secrets: vec![secret],
-                    ..PullCredentials::default()
-                };
-                let _turn = inner.turn.lock().await;
-                inner.record(image, image_ref, Some(credentials)).await;
-                true
-            }
-        }
+        let verdict = inner.check(images, (image, image_ref), shown).await;
+        inner.metrics.images.access_checked(verdict);
+        matches!(verdict, AccessVerdict::Policy | AccessVerdict::Record)
     }
 
     /// Writes the intent of a pull; it is on disk when this returns.
@@ -174,7 +153,7 @@ impl ImageAccess {
             let image = image.to_owned();
             let written = image.clone();
             inner
-                .blocking(move |files| files.write_intent(&written))
+                .changing(move |files| files.write_intent(&written))
                 .await?;
             *inner.pulling.lock().entry(image).or_default() += 1;
         }
@@ -224,6 +203,62 @@ impl Drop for PullIntent {
 }
 
 impl AccessRecords {
+    /// See [`ImageAccess::may_use`].
+    async fn check(
+        &self,
+        images: &dyn ImageService,
+        (image, image_ref): (&str, &str),
+        shown: impl Future<Output = PodCredentials>,
+    ) -> AccessVerdict {
+        let repository = repository(image);
+        let mut read = self.read(image, image_ref).await;
+        // The image may have arrived while an earlier process was killed. Only calls that need the
+        // runtime's response wait for it: no lock is held meanwhile.
+        if matches!(read, Some((None, _))) && !self.turn.lock().await.adopted {
+            if !self.adopt(images).await {
+                return AccessVerdict::Error;
+            }
+            read = self.read(image, image_ref).await;
+        }
+        let Some((record, pulling)) = read else {
+            return AccessVerdict::Error;
+        };
+        let known = match access(&self.policy, &repository, record.as_ref(), pulling) {
+            ImageGrant::ByPolicy => return AccessVerdict::Policy,
+            ImageGrant::ByRecord => return AccessVerdict::Record,
+            ImageGrant::Denied => return AccessVerdict::MustAuthenticate,
+            ImageGrant::With(known) => known,
+        };
+        let shown = shown.await;
+        match compare(known, &shown.secrets, shown.account.as_ref()) {
+            CredentialMatch::Known => AccessVerdict::Record,
+            CredentialMatch::Unknown => AccessVerdict::MustAuthenticate,
+            CredentialMatch::Learned(secret) => {
+                let credentials = PullCredentials {
+                    kubernetes_secrets: vec![secret],
+                    ..PullCredentials::default()
+                };
+                let _turn = self.turn.lock().await;
+                self.record(image, image_ref, Some(credentials)).await;
+                AccessVerdict::Record
+            }
+        }
+    }
+
+    /// Does `work` on the files, and counts them afterwards.
+    async fn changing(
+        &self,
+        work: impl FnOnce(&RecordFiles) -> Result<(), FileError> + Send + 'static,
+    ) -> Result<(), FileError> {
+        let changed = self.blocking(move |files| {
+            let done = work(files);
+            Ok((done, files.numbers()))
+        });
+        let (done, (intents, records)) = changed.await?;
+        self.metrics.images.set_on_disk(intents, records);
+        done
+    }
+
     /// Ends one pull; returns the number of pulls still in progress.
     fn leave(&self, image: &str) -> usize {
         let mut pulling = self.pulling.lock();
@@ -276,7 +311,7 @@ impl AccessRecords {
     ) -> bool {
         let (repository, image_ref) = (repository(image), image_ref.to_owned());
         let now = self.clock.now();
-        let written = self.blocking(move |files| {
+        let written = self.changing(move |files| {
             // An unreadable record is replaced.
             let old = files.record(&image_ref).unwrap_or_default();
             let credentials = credentials.as_ref();
@@ -299,7 +334,7 @@ impl AccessRecords {
             return;
         }
         let image = image.to_owned();
-        let removed = self.blocking(move |files| files.remove_intent(&image));
+        let removed = self.changing(move |files| files.remove_intent(&image));
         if let Err(error) = removed.await {
             warn!(error = %ErrorChain(&error), "Cannot remove an image pull intent");
         }
@@ -361,7 +396,7 @@ impl AccessRecords {
         };
         let _turn = self.turn.lock().await;
         let present: BTreeSet<String> = present.into_iter().map(|image| image.id).collect();
-        let pruned = self.blocking(move |files| {
+        let pruned = self.changing(move |files| {
             for record in files.records()? {
                 if record.last_updated_time < before && !present.contains(&record.image_ref) {
                     files.remove_record(&record.image_ref)?;

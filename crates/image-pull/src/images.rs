@@ -13,6 +13,7 @@ use rubelet_cri::{CriError, ImageService, v1};
 use rubelet_node_state::{
     events::{EventType, Recorder},
     keyring::PullLogin,
+    metrics::NodeMetrics,
     objects::{ObjectSource, ServiceAccounts},
     start_failure::StartFailure,
 };
@@ -55,6 +56,7 @@ pub struct ImagePuller {
     objects: Arc<dyn ObjectSource>,
     logins: NodeLogins,
     access: ImageAccess,
+    metrics: Arc<NodeMetrics>,
 }
 
 /// The logins of a pod for an image; looked up once, on demand.
@@ -66,6 +68,13 @@ struct ImageRequest<'a> {
     name: &'a str,
     image: &'a str,
     pull_policy: PullPolicy,
+}
+
+/// What was found out about an image that a container needs; `None`: nothing.
+#[derive(Default)]
+struct FoundImage {
+    is_present: Option<bool>,
+    needs_pull: Option<bool>,
 }
 
 /// A present image.
@@ -89,6 +98,7 @@ impl ImagePuller {
         objects: Arc<dyn ObjectSource>,
         logins: NodeLogins,
         access: ImageAccess,
+        metrics: Arc<NodeMetrics>,
     ) -> Self {
         let permits = match parallelism {
             PullParallelism::AtMost(count) => Some(Semaphore::new(count.max(1))),
@@ -102,6 +112,7 @@ impl ImagePuller {
             objects,
             logins,
             access,
+            metrics,
         }
     }
 
@@ -244,6 +255,20 @@ impl ImagePuller {
         pod: &Arc<Pod>,
         container: &ImageRequest<'_>,
     ) -> Result<PresentImage, StartFailure> {
+        let mut found = FoundImage::default();
+        let ensured = self.find_or_pull(pod, container, &mut found).await;
+        let metrics = &self.metrics.images;
+        metrics.requested(container.pull_policy, found.is_present, found.needs_pull);
+        ensured
+    }
+
+    /// See [`Self::ensure_image`]; tells what was found out on the way.
+    async fn find_or_pull(
+        &self,
+        pod: &Arc<Pod>,
+        container: &ImageRequest<'_>,
+        found: &mut FoundImage,
+    ) -> Result<PresentImage, StartFailure> {
         let reference = image_ref::with_default_tag(container.image).map_err(|error| {
             let message = format!(
                 "Failed to apply default image tag {:?}: {}",
@@ -254,14 +279,19 @@ impl ImagePuller {
             StartFailure::new(INVALID_IMAGE_NAME, message)
         })?;
         let present = self.status(pod, container, &reference).await?;
+        // With the policy Always it does not matter, and upstream does not look.
+        let matters = container.pull_policy != PullPolicy::Always;
+        found.is_present = matters.then_some(present.is_some());
         let logins = Logins::new();
         let decision = image::pull_decision(container.pull_policy, present.is_some());
         if let (PullDecision::UsePresent, Some(present)) = (decision, present) {
             let image = (container.image, &*reference);
             if self.may_use(pod, image, &present, &logins).await {
+                found.needs_pull = Some(false);
                 self.report_present(pod, container.name, container.image);
                 return Ok(present);
             }
+            found.needs_pull = Some(true);
         }
         // Do not reveal that an image is present to a pod that may not use it.
         if container.pull_policy == PullPolicy::Never {
@@ -272,6 +302,7 @@ impl ImagePuller {
             self.warn(pod, container, ERR_IMAGE_NEVER_PULL, &message);
             return Err(StartFailure::new(ERR_IMAGE_NEVER_PULL, message));
         }
+        found.needs_pull = Some(true);
         self.pull_and_record(pod, container, &reference, &logins)
             .await
     }
@@ -295,6 +326,8 @@ impl ImagePuller {
             StartFailure::new(ERR_IMAGE_PULL, message)
         })?;
         let logins = self.logins_for(pod, reference, logins).await;
+        let pulling = self.metrics.start_latency.pulling(&pod.uid);
+        let began = Instant::now();
         let (took, used) = match self.pull(pod, container, reference, logins).await {
             Ok(pulled) => pulled,
             Err(failure) => {
@@ -302,6 +335,8 @@ impl ImagePuller {
                 return Err(failure);
             }
         };
+        let whole = began.elapsed();
+        drop(pulling);
         let present = self.status(pod, container, reference).await?;
         let present = present.ok_or_else(|| {
             StartFailure::new(
@@ -309,6 +344,7 @@ impl ImagePuller {
                 format!("image {reference:?} is not present after a successful pull"),
             )
         })?;
+        self.metrics.images.pulled(present.size, whole);
         intent.pulled(&*self.images, &present.id, used).await;
         let message = format!(
             "Successfully pulled image {:?} in {took}. Image size: {} bytes.",

@@ -16,7 +16,7 @@ use rubelet_node_state::{
 };
 use tracing::warn;
 
-pub use self::plugins::{CredentialPlugins, PluginSetupError};
+pub use self::plugins::{CredentialPlugins, PluginSetupError, config_hash};
 
 /// Paths of the node's credentials, in upstream's order: only the first readable file is used, and
 /// the older format only if no file of the newer one exists.

@@ -49,7 +49,10 @@ pub(super) async fn answer(
         Endpoint::Healthz(check) => healthz(view, check.as_deref(), query),
         Endpoint::Pods => pod_list::pods(view),
         Endpoint::RunningPods => pod_list::running_pods(view),
-        Endpoint::Metrics => respond::metrics(view.metrics()),
+        Endpoint::Metrics => {
+            let logs = stats(view, StatsDocument::LogMetrics).await;
+            respond::metrics(view.metrics() + &logs)
+        }
         Endpoint::ProbeMetrics => respond::metrics(view.probe_metrics()),
         Endpoint::ResourceMetrics => {
             let document = StatsDocument::ResourceMetrics;

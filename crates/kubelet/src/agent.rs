@@ -172,6 +172,7 @@ impl Agent {
                 Arc::clone(&parts.objects),
                 parts.logins,
                 parts.image_access,
+                Arc::clone(&parts.metrics),
             )
             .with_rate(parts.pull_rate),
             pleg,

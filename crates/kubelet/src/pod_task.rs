@@ -29,7 +29,7 @@ use rubelet_node_state::{
 use rubelet_pleg::{Observation, PlegHandle};
 use rubelet_pod_plan::{History, ObservedPod, OperatorIntents, PlanSettings, ProbeResults};
 use rubelet_probes::{NetProbe, ProberHandle};
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 
 use self::{
     apply::UnfinishedStop, confirm_absence::AbsenceCheck, object_changes::ObjectChanges,
@@ -154,6 +154,8 @@ pub(crate) struct PodTask {
     unfinished: BTreeMap<ContainerId, UnfinishedStop>,
     /// The pod that the host was last prepared for; an edit may require another cgroup.
     prepared: Option<Arc<Pod>>,
+    /// Since when the volumes for a sandbox are being made.
+    volumes_wanted: Option<Instant>,
     object_changes: ObjectChanges,
     node_ips: NodeIps,
     /// The host ports that the pod holds.

@@ -36,6 +36,7 @@ mod records;
 mod removal;
 mod replaced_pods;
 mod restarts;
+mod start_metrics;
 mod starting;
 mod stories;
 mod termination;

@@ -37,6 +37,11 @@ pub trait ClusterView: Send + Sync + 'static {
     /// Refreshes the node object within a short timeout: a label may be newer than the cached copy.
     async fn refresh_node(&self) {}
 
+    /// Whether pods of manifests are shown in the API server.
+    fn mirrors(&self) -> bool {
+        false
+    }
+
     /// The status of a pod in the API server, if there is one. It replaces a lost record.
     fn published(&self, uid: &PodUid) -> Option<PodStatus>;
 }

@@ -112,8 +112,10 @@ impl VerificationPolicy {
 /// The access of a pod to a present image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImageGrant<'a> {
-    /// Granted without credentials.
-    Granted,
+    /// Granted without credentials: the policy does not ask for any.
+    ByPolicy,
+    /// Granted without credentials: it was pulled with those of the node.
+    ByRecord,
     /// Denied: the pod must pull the image.
     Denied,
     /// Granted with one of these credentials.
@@ -131,10 +133,10 @@ pub fn access<'a>(
     pulling: bool,
 ) -> ImageGrant<'a> {
     if !policy.verifies(repository, record.is_some() || pulling) {
-        return ImageGrant::Granted;
+        return ImageGrant::ByPolicy;
     }
     match record.and_then(|record| record.credential_mapping.get(repository)) {
-        Some(known) if known.node_pods_accessible => ImageGrant::Granted,
+        Some(known) if known.node_pods_accessible => ImageGrant::ByRecord,
         Some(known)
             if !known.kubernetes_secrets.is_empty()
                 || !known.kubernetes_service_accounts.is_empty() =>

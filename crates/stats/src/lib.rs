@@ -29,6 +29,7 @@ mod from_cri;
 mod in_flight;
 mod interfaces;
 mod known_pods;
+mod log_metrics;
 mod node;
 mod pod_network;
 mod rate;
@@ -43,6 +44,7 @@ pub use self::{
     assemble::UsageSource,
     cadvisor_metrics::cadvisor_metrics,
     collector::{StatsCollector, StatsDetail, StatsSettings},
+    log_metrics::log_metrics,
     resource_metrics::resource_metrics,
     sample::{
         CgroupSample, ContainerSample, CpuSample, CpuSpec, FsSample, InterfaceSample, IoSample,

@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use rubelet_server::{StatsDocument, StatsRequest};
-use rubelet_stats::{StatsCollector, StatsDetail, cadvisor_metrics, resource_metrics, summary};
+use rubelet_stats::{
+    StatsCollector, StatsDetail, cadvisor_metrics, log_metrics, resource_metrics, summary,
+};
 
 /// The age of the numbers for somebody who looks at them as they change.
 const LIVE: Duration = Duration::from_secs(1);
@@ -29,12 +31,13 @@ impl StatsParts {
                 only_cpu_and_memory: true,
             } => StatsDetail::Usage,
             StatsDocument::CadvisorMetrics => StatsDetail::Cadvisor,
-            StatsDocument::Summary { .. } => StatsDetail::Summary,
+            StatsDocument::LogMetrics | StatsDocument::Summary { .. } => StatsDetail::Summary,
         };
         let sample = self.collector.sample(detail, max_age).await;
         match request.document {
             StatsDocument::ResourceMetrics => resource_metrics(&sample),
             StatsDocument::CadvisorMetrics => cadvisor_metrics(&sample),
+            StatsDocument::LogMetrics => log_metrics(&sample),
             StatsDocument::Summary { .. } => summary(&sample, node_name),
         }
     }

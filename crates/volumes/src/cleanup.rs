@@ -22,6 +22,7 @@ pub use crate::remove::RemoveProblem;
 use crate::{
     dirs::{EMPTY_DIR_PLUGIN, PLUGINS, PodDirs, SUB_PATHS, VOLUMES, pods_dir},
     empty_dir::quota,
+    observe::{VolumeObserver, observed},
     projection::PLUGINS_OF_FILES,
     remove::{Limits, tree},
 };
@@ -88,17 +89,17 @@ impl fmt::Display for CleanupError {
 impl std::error::Error for CleanupError {}
 
 /// Removes the directory of a pod with all volumes in it. No container of the pod may be running. A
-/// missing directory is a success.
+/// missing directory is a success. The observer is told of each volume that is removed.
 ///
 /// # Errors
 /// All problems. Nothing is deleted while a file system is mounted.
-pub fn cleanup(dirs: &PodDirs) -> Result<(), CleanupError> {
+pub fn cleanup(dirs: &PodDirs, observer: VolumeObserver<'_>) -> Result<(), CleanupError> {
     let Some(pod) = unmounted(dirs)? else {
         return Ok(());
     };
     let look = |path: &Path, source| look(dirs, path, source);
     let mut problems =
-        remove_contents(&pod.path, &pod.fd).map_err(|error| look(&pod.path, error))?;
+        remove_contents(&pod.path, &pod.fd, observer).map_err(|error| look(&pod.path, error))?;
     if problems.is_empty() {
         let parent = open_dir(&pod.pods).map_err(|error| look(&pod.pods, error))?;
         let name = OsStr::new(dirs.uid());
@@ -108,15 +109,16 @@ pub fn cleanup(dirs: &PodDirs) -> Result<(), CleanupError> {
 }
 
 /// Unmounts and removes the volumes of a terminated pod. Its other files stay until it is deleted.
-/// No container of the pod may be running. A missing directory is a success.
+/// No container of the pod may be running. A missing directory is a success. The observer is told
+/// of each volume that is removed.
 ///
 /// # Errors
 /// All problems. Nothing is deleted while a file system is mounted.
-pub fn remove_volumes(dirs: &PodDirs) -> Result<(), CleanupError> {
+pub fn remove_volumes(dirs: &PodDirs, observer: VolumeObserver<'_>) -> Result<(), CleanupError> {
     let Some(pod) = unmounted(dirs)? else {
         return Ok(());
     };
-    let removed = remove_own_volumes(&pod.path, &pod.fd);
+    let removed = remove_own_volumes(&pod.path, &pod.fd, observer);
     let mut problems = removed.map_err(|error| look(dirs, &pod.path, error))?;
     let name = OsStr::new(SUB_PATHS);
     problems.extend(tree(pod.fd.as_fd(), &pod.path, name, SUB_PATH_LIMITS));
@@ -204,19 +206,27 @@ const SUB_PATH_LIMITS: Limits = Limits {
 };
 
 /// Removes the volumes of Rubelet's own plugins, with their contents.
-fn remove_own_volumes(pod: &Path, fd: &File) -> io::Result<Vec<RemoveProblem>> {
+fn remove_own_volumes(
+    pod: &Path,
+    fd: &File,
+    observer: VolumeObserver<'_>,
+) -> io::Result<Vec<RemoveProblem>> {
     // The markers first: a partially removed volume must not count as complete.
     let mut problems = tree(fd.as_fd(), pod, OsStr::new(PLUGINS), Limits::ALL);
     for plugin in own_plugins() {
-        problems.extend(remove_volumes_of(pod, fd, plugin)?);
+        problems.extend(remove_volumes_of(pod, fd, plugin, observer)?);
     }
     Ok(problems)
 }
 
 /// Empties the pod's directory, each part by its own rules.
-fn remove_contents(pod: &Path, fd: &File) -> io::Result<Vec<RemoveProblem>> {
+fn remove_contents(
+    pod: &Path,
+    fd: &File,
+    observer: VolumeObserver<'_>,
+) -> io::Result<Vec<RemoveProblem>> {
     let remove = |name: &OsStr, limits| tree(fd.as_fd(), pod, name, limits);
-    let mut problems = remove_own_volumes(pod, fd)?;
+    let mut problems = remove_own_volumes(pod, fd, observer)?;
     for name in names(pod)? {
         let limits = match name.to_str() {
             // The volumes of other plugins, which must remove the data themselves.
@@ -234,22 +244,30 @@ fn own_plugins() -> impl Iterator<Item = &'static str> {
     [EMPTY_DIR_PLUGIN].into_iter().chain(PLUGINS_OF_FILES)
 }
 
-fn remove_volumes_of(pod: &Path, fd: &File, plugin: &str) -> io::Result<Vec<RemoveProblem>> {
+fn remove_volumes_of(
+    pod: &Path,
+    fd: &File,
+    plugin: &str,
+    observer: VolumeObserver<'_>,
+) -> io::Result<Vec<RemoveProblem>> {
     let path = pod.join(VOLUMES).join(plugin);
     let within = rustix::fs::ResolveFlags::NO_XDEV | rustix::fs::ResolveFlags::NO_SYMLINKS;
     let flags = DIR_FLAGS | OFlags::CLOEXEC;
     let relative = Path::new(VOLUMES).join(plugin);
     match rustix::fs::openat2(fd, relative, flags, rustix::fs::Mode::empty(), within) {
-        Ok(plugin) => {
-            let plugin = plugin.as_fd();
+        Ok(of_plugin) => {
+            let volumes = of_plugin.as_fd();
             let remove = |name: &OsString| {
-                let project = quota::of_volume(plugin, name);
-                let problems = tree(plugin, &path, name, Limits::ALL);
+                let project = quota::of_volume(volumes, name);
+                let problems = tree(volumes, &path, name, Limits::ALL);
                 if let Some(project) = project {
-                    quota::release(plugin, project);
+                    quota::release(volumes, project);
                 }
                 problems
             };
+            // As directories, names of plugins have no slash.
+            let plugin = plugin.replace('~', "/");
+            let remove = |name| observed(observer, &plugin, || remove(name), Vec::is_empty);
             Ok(names(&path)?.iter().flat_map(remove).collect())
         }
         Err(rustix::io::Errno::NOENT) => Ok(Vec::new()),

@@ -18,6 +18,7 @@ use crate::{
     dirs::PodDirs,
     empty_dir::{self, EmptyDirError, EmptyDirRequest, quota},
     host_path::{self, HostPathError},
+    observe::{VolumeObserver, observed},
     projection::{self, ProjectionError},
     settings::VolumeSettings,
 };
@@ -77,7 +78,8 @@ pub enum VolumeError {
 }
 
 /// Creates the pod's directories and volumes. Existing ones are kept; files built from objects or
-/// from the pod itself are updated atomically per volume, and not changed if they are current.
+/// from the pod itself are updated atomically per volume, and not changed if they are current. The
+/// observer is told of each volume but those of images, which the runtime prepares.
 ///
 /// # Errors
 /// The first volume that can't be created. The others are created nevertheless, and the next
@@ -87,6 +89,7 @@ pub fn prepare(
     dirs: &PodDirs,
     settings: &VolumeSettings,
     objects: &PodObjects,
+    observer: VolumeObserver<'_>,
 ) -> Result<MountedVolumes, VolumeError> {
     for path in [dirs.pod().to_owned(), dirs.volumes(), dirs.plugins()] {
         directory::ensure(&path, 0o750).map_err(|source| VolumeError::PodDir { path, source })?;
@@ -94,7 +97,7 @@ pub fn prepare(
     let mut mounted = MountedVolumes::default();
     let mut failed = None;
     for volume in &pod.spec.volumes {
-        match one(pod, volume, dirs, settings, objects) {
+        match one(pod, volume, dirs, settings, objects, observer) {
             Ok(Some((path, warning))) => {
                 mounted.warnings.extend(warning);
                 mounted.paths.insert(volume.name.clone(), path);
@@ -116,26 +119,48 @@ pub fn refresh(
     dirs: &PodDirs,
     settings: &VolumeSettings,
     objects: &PodObjects,
+    observer: VolumeObserver<'_>,
 ) -> Result<(), VolumeError> {
     let mut failed = None;
     let has_files = |volume: &&Volume| volume.source.files().is_some();
     for volume in pod.spec.volumes.iter().filter(has_files) {
-        if let Err(error) = one(pod, volume, dirs, settings, objects) {
+        if let Err(error) = one(pod, volume, dirs, settings, objects, observer) {
             failed = failed.or(Some(error));
         }
     }
     failed.map_or(Ok(()), Err)
 }
 
-/// Creates one volume; returns its path, and a warning for the operator. The runtime prepares
-/// volumes of images.
+/// The path of a volume, and a warning for the operator; `None`: the runtime prepares it.
+type MadeVolume = Option<(PathBuf, Option<String>)>;
+
+/// Creates one volume, and tells how that went.
 fn one(
     pod: &Pod,
     volume: &Volume,
     dirs: &PodDirs,
     settings: &VolumeSettings,
     objects: &PodObjects,
-) -> Result<Option<(PathBuf, Option<String>)>, VolumeError> {
+    observer: VolumeObserver<'_>,
+) -> Result<MadeVolume, VolumeError> {
+    if matches!(volume.source, VolumeSource::Image { .. }) {
+        return Ok(None);
+    }
+    observed(
+        observer,
+        volume.source.plugin(),
+        || make(pod, volume, dirs, settings, objects),
+        Result::is_ok,
+    )
+}
+
+fn make(
+    pod: &Pod,
+    volume: &Volume,
+    dirs: &PodDirs,
+    settings: &VolumeSettings,
+    objects: &PodObjects,
+) -> Result<MadeVolume, VolumeError> {
     let name = || volume.name.clone();
     let security = &pod.spec.security;
     let bound = settings.memory_bound;
@@ -188,9 +213,10 @@ fn bounded(size_limit: Option<Bytes>, bound: Bytes) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::MetadataExt;
+    use std::{cell::RefCell, os::unix::fs::MetadataExt};
 
     use rubelet_api::{
+        container::PullPolicy,
         downward::Allocatable,
         volume::{DownwardContent, DownwardFile, FileVolume, HostPathCheck, Medium},
     };
@@ -198,8 +224,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        VolumeQuotas,
-        test_support::{Scratch, pod},
+        VolumeEvent, VolumeQuotas, cleanup, remove_volumes,
+        test_support::{Scratch, ignored, pod},
     };
 
     const SETTINGS: VolumeSettings = VolumeSettings {
@@ -246,7 +272,7 @@ mod tests {
             size_limit: None,
         };
         pod.spec.volumes = vec![volume("cache", disk), volume("host", host_path)];
-        let first = prepare(&pod, &dirs, &SETTINGS, &PodObjects::default()).unwrap();
+        let first = prepare(&pod, &dirs, &SETTINGS, &PodObjects::default(), &ignored).unwrap();
         assert_eq!(
             first.path("cache"),
             Some(&*dirs.empty_dir("cache").unwrap())
@@ -264,7 +290,7 @@ mod tests {
         }
         std::fs::write(first.path("cache").unwrap().join("f"), "kept").unwrap();
         assert_eq!(
-            prepare(&pod, &dirs, &SETTINGS, &PodObjects::default()).unwrap(),
+            prepare(&pod, &dirs, &SETTINGS, &PodObjects::default(), &ignored).unwrap(),
             first
         );
         assert!(first.path("cache").unwrap().join("f").exists());
@@ -291,13 +317,57 @@ mod tests {
         };
         std::fs::create_dir(&host).unwrap();
         pod.spec.volumes = vec![volume("host", host_path), volume("labels", labels)];
-        let made = prepare(&pod, &dirs, &SETTINGS, &PodObjects::default()).unwrap();
+        let made = prepare(&pod, &dirs, &SETTINGS, &PodObjects::default(), &ignored).unwrap();
         std::fs::remove_dir(&host).unwrap();
         pod.labels.insert("tier".into(), "back".into());
-        refresh(&pod, &dirs, &SETTINGS, &PodObjects::default()).unwrap();
+        refresh(&pod, &dirs, &SETTINGS, &PodObjects::default(), &ignored).unwrap();
         let file = made.path("labels").unwrap().join("labels");
         assert_eq!(std::fs::read_to_string(file).unwrap(), "tier=\"back\"");
         assert!(!host.exists());
+    }
+
+    #[test]
+    fn the_observer_is_told_of_each_volume_that_is_made_and_removed() {
+        let scratch = Scratch::new();
+        let dirs = scratch.dirs();
+        let mut pod = pod();
+        let disk = VolumeSource::EmptyDir {
+            medium: Medium::Disk,
+            size_limit: None,
+        };
+        let missing = VolumeSource::HostPath {
+            path: "/rubelet-t-missing".into(),
+            check: HostPathCheck::Directory,
+        };
+        let image = VolumeSource::Image {
+            reference: "tools:1".into(),
+            pull_policy: PullPolicy::Never,
+        };
+        pod.spec.volumes = vec![
+            volume("cache", disk),
+            volume("data", missing),
+            volume("tools", image),
+        ];
+        let seen = RefCell::new(Vec::new());
+        let observer = |event: VolumeEvent<'_>| {
+            if let VolumeEvent::Ended { plugin, is_ok } = event {
+                seen.borrow_mut().push((plugin.to_owned(), is_ok));
+            }
+        };
+        let expected = |plugin: &str, is_ok| (plugin.to_owned(), is_ok);
+        prepare(&pod, &dirs, &SETTINGS, &PodObjects::default(), &observer).unwrap_err();
+        let disk = "kubernetes.io/empty-dir";
+        assert_eq!(
+            seen.take(),
+            [
+                expected(disk, true),
+                expected("kubernetes.io/host-path", false)
+            ]
+        );
+        remove_volumes(&dirs, &observer).unwrap();
+        assert_eq!(seen.take(), [expected(disk, true)]);
+        cleanup(&dirs, &observer).unwrap();
+        assert_eq!(seen.take(), []);
     }
 
     #[test]
@@ -309,7 +379,14 @@ mod tests {
             check: HostPathCheck::Directory,
         };
         pod.spec.volumes = vec![volume("data", source)];
-        let error = prepare(&pod, &scratch.dirs(), &SETTINGS, &PodObjects::default()).unwrap_err();
+        let error = prepare(
+            &pod,
+            &scratch.dirs(),
+            &SETTINGS,
+            &PodObjects::default(),
+            &ignored,
+        )
+        .unwrap_err();
         let expected = "MountVolume.SetUp failed for volume \"data\" : \
                         hostPath type check failed: /rubelet-t-missing is not a directory";
         assert_eq!(ErrorChain(&error).to_string(), expected);

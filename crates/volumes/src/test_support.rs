@@ -117,3 +117,6 @@ pub(crate) fn container(name: &str) -> Container {
         definition: None,
     }
 }
+
+/// Does not count operations on volumes.
+pub(crate) fn ignored(_: crate::VolumeEvent<'_>) {}

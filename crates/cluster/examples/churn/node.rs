@@ -84,6 +84,7 @@ pub(crate) fn join(
         Arc::clone(&known),
         Box::new(|_, _| Ok(())),
     ));
+    let metrics = NodeMetrics::new();
     let mut agent = Agent::start(
         AgentParts {
             runtime: sim.runtime(),
@@ -118,7 +119,7 @@ pub(crate) fn join(
             logins: NodeLogins::default(),
             image_access: ImageAccess::unchecked(),
             objects: Arc::new(NoObjects),
-            metrics: NodeMetrics::new(),
+            metrics: Arc::clone(&metrics),
         },
         recorder.clone(),
     );
@@ -145,7 +146,7 @@ pub(crate) fn join(
         board: Arc::clone(&agent.pods),
         api: Arc::clone(&known),
         context: watch::Sender::new(context).subscribe(),
-        clock,
+        clock: clock.clone(),
         metrics: Arc::new(IgnoreDurations),
     }));
     tokio::spawn(source::run(SourceParts {
@@ -159,6 +160,8 @@ pub(crate) fn join(
         recorder,
         problem: watch::Sender::new(None),
         desired,
+        clock,
+        metrics,
     }));
     Ok(agent)
 }

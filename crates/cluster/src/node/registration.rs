@@ -18,9 +18,12 @@ impl<A: NodeApi> StatusTask<A> {
         let fresh = self.compute(observed, &first);
         let name = &self.settings.name;
         info!(node = %name, "Attempting to register node");
+        self.metrics.node_startup.attempted();
         let registered = match self.api.create_node(&fresh.to_json()).await {
             Ok(node) => {
                 info!(node = %name, "Successfully registered node");
+                self.metrics.node_startup.registered();
+                self.note_ready(&node);
                 node
             }
             // Who may not create nodes may still have one that others created.

@@ -10,6 +10,7 @@ use rubelet_node_plan::{
     node_status::{
         NodeEvent, NodeFacts, NodeSettings,
         addresses::{self, HostAddresses},
+        conditions::is_ready,
         object::{Node, NodeRuntimeHandler, NodeRuntimeHandlerFeatures},
         patch::{has_changed, patch},
         ready::RuntimeHealth,
@@ -21,6 +22,7 @@ use rubelet_node_plan::{
 use rubelet_node_state::{
     clock::Clock,
     events::{EventType, Recorder, Subject},
+    metrics::NodeMetrics,
     runtime_state::RuntimeState,
     shutdown_state::ShutdownState,
 };
@@ -71,6 +73,7 @@ pub(super) struct StatusTask<A> {
     problem: watch::Sender<Option<String>>,
     recorder: Recorder,
     clock: Clock,
+    pub(super) metrics: Arc<NodeMetrics>,
     port: u16,
     disks: DiskSampler,
     addresses: Addresses,
@@ -110,6 +113,7 @@ impl<A: NodeApi> StatusTask<A> {
             problem: parts.problem,
             recorder: parts.recorder,
             clock: parts.clock,
+            metrics: parts.metrics,
             port: parts.server_port.unwrap_or(0),
             disks: DiskSampler::new(parts.root),
             addresses: Addresses::new(),
@@ -269,6 +273,7 @@ impl<A: NodeApi> StatusTask<A> {
         };
         match self.api.patch_node(&patch).await {
             Ok(node) => {
+                self.note_ready(&node);
                 self.reported(changed);
                 change(&self.seen, |seen| seen.answered(node));
                 Ok(())
@@ -308,6 +313,13 @@ impl<A: NodeApi> StatusTask<A> {
         self.schedule.sent(at, frequency, changed, chance);
         if changed {
             self.sent.push_back(Instant::now());
+        }
+    }
+
+    /// Notes for the metrics that the API server shows the node as ready.
+    pub(super) fn note_ready(&self, node: &Node) {
+        if is_ready(&node.status.conditions) {
+            self.metrics.node_startup.ready();
         }
     }
 

@@ -18,6 +18,7 @@ use rubelet_node_plan::{
 use rubelet_node_state::{
     clock::Clock,
     events::{Event, EventType, Recorder, Subject},
+    metrics::NodeMetrics,
     runtime_state::RuntimeState,
     shutdown_state::ShutdownState,
 };
@@ -41,6 +42,7 @@ struct Outside {
     pressure: watch::Sender<Pressure>,
     shutdown: watch::Sender<ShutdownState>,
     problem: watch::Sender<Option<String>>,
+    metrics: Arc<NodeMetrics>,
 }
 
 impl Outside {
@@ -54,6 +56,7 @@ impl Outside {
             pressure: watch::Sender::new(Pressure::default()),
             shutdown: watch::Sender::default(),
             problem: watch::Sender::new(None),
+            metrics: NodeMetrics::new(),
         }
     }
 
@@ -81,6 +84,7 @@ impl Outside {
             server_port: Some(10250),
             apparmor: false,
             allowed_unsafe_sysctls: Arc::default(),
+            metrics: Arc::clone(&self.metrics),
         }
     }
 }
@@ -105,6 +109,7 @@ struct Agent {
     pressure: watch::Sender<Pressure>,
     shutdown: watch::Sender<ShutdownState>,
     problem: watch::Sender<Option<String>>,
+    metrics: Arc<NodeMetrics>,
     task: JoinHandle<()>,
 }
 
@@ -125,6 +130,7 @@ impl Agent {
             pressure: outside.pressure,
             shutdown: outside.shutdown,
             problem: outside.problem,
+            metrics: outside.metrics,
             task: tokio::spawn(tasks),
         }
     }

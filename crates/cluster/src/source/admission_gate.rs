@@ -101,6 +101,10 @@ impl ClusterView for AdmissionGate {
         self.preempt.as_ref()?(pod, others)
     }
 
+    fn mirrors(&self) -> bool {
+        true
+    }
+
     fn published(&self, uid: &PodUid) -> Option<PodStatus> {
         let known = self.api.get(uid)?;
         let status = serde_json::from_str(&known.status).ok()?;

@@ -6,8 +6,10 @@ use rubelet_api::pod::{Pod, PodSource};
 use rubelet_base::PodName;
 use rubelet_kube::{Change, Client, ObjectName, WatchReopener, WatchTarget, Watcher};
 use rubelet_node_state::{
+    clock::Clock,
     events::{EventType, Recorder},
     intents::IntentBoard,
+    metrics::NodeMetrics,
 };
 use rubelet_sources::desired::Desired;
 use rubelet_yaml::SkippedField;
@@ -19,10 +21,11 @@ use tokio::{
 use tracing::{info, warn};
 
 use super::{
-    ApiPods,
+    ApiPod, ApiPods,
     admission_gate::AdmissionGate,
     read::{InvalidObject, parse, read_header},
     readiness_gates::{self, ReadinessGates},
+    start_progress::observed_start,
     state::{ApiState, Json, SourceUpdate},
     stored::StoredPods,
 };
@@ -57,6 +60,10 @@ pub struct SourceParts {
     pub problem: watch::Sender<Option<String>>,
     /// The pods to run.
     pub desired: watch::Sender<Arc<Desired>>,
+    /// Wall time.
+    pub clock: Clock,
+    /// Metrics of the node.
+    pub metrics: Arc<NodeMetrics>,
 }
 
 /// The desired pods before the first list: none, and not complete.
@@ -238,6 +245,17 @@ fn object(pod: &PodName) -> ObjectName {
     }
 }
 
+/// Notes for the metrics how far a pod has started. One that was known and is not starting is not looked at.
+fn note_start(parts: &SourceParts, pod: &ApiPod) {
+    let latency = &parts.metrics.start_latency;
+    if parts.api.get(&pod.uid).is_some() && !latency.is_starting(&pod.uid) {
+        return;
+    }
+    if let Some(observed) = observed_start(pod) {
+        latency.observed(&pod.uid, &observed, parts.clock.now());
+    }
+}
+
 /// Applies one update; true if it changes the desired pods.
 fn apply_update(
     parts: &SourceParts,
@@ -246,7 +264,10 @@ fn apply_update(
     desired: &mut Arc<Desired>,
 ) -> bool {
     match update {
-        SourceUpdate::Observed(pod) => parts.api.set(pod.uid.clone(), pod),
+        SourceUpdate::Observed(pod) => {
+            note_start(parts, &pod);
+            parts.api.set(pod.uid.clone(), pod);
+        }
         SourceUpdate::Removed(uid) => {
             parts.gate.forget(&uid);
             Arc::make_mut(desired).pods.retain(|_, pod| pod.uid != uid);
@@ -255,6 +276,7 @@ fn apply_update(
                 parts.client.unreadable().note(READER, &object, Vec::new());
             }
             parts.api.remove(&uid);
+            parts.metrics.start_latency.forget(&uid);
             stored.put(uid, None);
             return true;
         }

@@ -28,6 +28,7 @@ use rubelet_node_state::{
     board::Board,
     clock::Clock,
     events::{EventType, Recorder, Subject},
+    metrics::NodeMetrics,
     pod_board::PodBoard,
 };
 use rubelet_sources::desired::Desired;
@@ -48,6 +49,7 @@ pub(crate) struct World {
     board: Arc<PodBoard>,
     recorder: Recorder,
     clock: Clock,
+    metrics: Arc<NodeMetrics>,
     manifests: watch::Sender<Arc<Desired>>,
     lives: Arc<Mutex<Lives>>,
     tasks: Mutex<JoinSet<()>>,
@@ -101,11 +103,17 @@ impl World {
             manifests: watch::Sender::new(Arc::default()),
             lives,
             tasks: Mutex::default(),
+            metrics: NodeMetrics::new(),
             directory: tempfile::tempdir().expect("a directory"),
             began,
         };
         world.restart_agent();
         world
+    }
+
+    /// The metrics of the node.
+    pub(crate) fn metrics(&self) -> &NodeMetrics {
+        &self.metrics
     }
 
     /// Starts the tasks that talk to the API server, without anything that they knew before.
@@ -132,6 +140,8 @@ impl World {
             recorder: self.recorder.clone(),
             problem: watch::Sender::new(None),
             desired,
+            clock: self.clock.clone(),
+            metrics: Arc::clone(&self.metrics),
         }));
         let (_, context) = watch::channel(StatusContext {
             host_ips: Arc::from([[192, 168, 0, 1].into()]),

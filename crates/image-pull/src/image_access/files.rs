@@ -115,6 +115,12 @@ impl RecordFiles {
         remove(&file(&self.pulled, image_ref))
     }
 
+    /// The numbers of intents and records, unreadable ones included; 0 where the directory can't be read.
+    pub(super) fn numbers(&self) -> (usize, usize) {
+        let number = |directory| files_of(directory).map_or(0, Iterator::count);
+        (number(&self.pulling), number(&self.pulled))
+    }
+
     /// All readable records.
     pub(super) fn records(&self) -> Result<Vec<PulledRecord>, FileError> {
         read_all(&self.pulled, RECORD)
@@ -171,18 +177,22 @@ fn read<T: DeserializeOwned>(path: &Path, kind: &str) -> Result<Option<T>, FileE
 
 /// All valid files; invalid ones are skipped.
 fn read_all<T: DeserializeOwned>(directory: &Path, kind: &str) -> Result<Vec<T>, FileError> {
-    let entries = match fs::read_dir(directory) {
+    let paths = match files_of(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(disk("list", directory))?,
+        paths => paths.map_err(disk("list", directory))?,
     };
-    let paths = entries.flatten().map(|entry| entry.path());
-    let ours = paths.filter(|path| {
-        let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.starts_with(PREFIX) && !name.ends_with(TEMPORARY))
-    });
-    Ok(ours
+    Ok(paths
         .filter_map(|path| read(&path, kind).ok().flatten())
         .collect())
+}
+
+/// The files of a directory that are not only half written.
+fn files_of(directory: &Path) -> io::Result<impl Iterator<Item = PathBuf>> {
+    let paths = fs::read_dir(directory)?.flatten().map(|entry| entry.path());
+    Ok(paths.filter(|path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(PREFIX) && !name.ends_with(TEMPORARY))
+    }))
 }
 
 fn write<T: Serialize>(

@@ -4,6 +4,7 @@
 //! Source of the rules: `pkg/credentialprovider/plugin/plugin.go` of Kubernetes 1.36.
 
 mod account;
+mod config_hash;
 mod error;
 mod exec;
 
@@ -26,11 +27,13 @@ use rubelet_config::CredentialProvider;
 use rubelet_cri::v1::AuthConfig;
 use rubelet_node_state::{
     keyring::{Keyring, LoginSource, PullLogin, matches_registry, repository},
+    metrics::NodeMetrics,
     objects::ServiceAccounts,
 };
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
+pub use self::config_hash::config_hash;
 use self::{
     account::{AccountKey, AccountRequest, PluginSubject, RequestKey},
     error::PluginError,
@@ -66,6 +69,7 @@ type SharedPluginCall = Shared<BoxFuture<'static, Result<Arc<PluginAnswer>, Plug
 struct Plugin {
     provider: Arc<CredentialProvider>,
     program: PathBuf,
+    metrics: Arc<NodeMetrics>,
     cache: Mutex<PluginCache>,
 }
 
@@ -91,6 +95,7 @@ impl CredentialPlugins {
     pub fn new(
         providers: Vec<CredentialProvider>,
         directory: &Path,
+        metrics: &Arc<NodeMetrics>,
     ) -> Result<Self, PluginSetupError> {
         let plugins = providers.into_iter().map(|provider| {
             let path = directory.join(&provider.name);
@@ -104,6 +109,7 @@ impl CredentialPlugins {
             Ok(Plugin {
                 provider: Arc::new(provider),
                 program: path,
+                metrics: Arc::clone(metrics),
                 cache: Mutex::default(),
             })
         });
@@ -204,11 +210,16 @@ impl Plugin {
                 return Ok(answer);
             }
             let (provider, program) = (Arc::clone(&self.provider), self.program.clone());
+            let metrics = Arc::clone(&self.metrics);
             let (image, account) = (repository.to_owned(), account.cloned());
             let ask = move || {
                 let call = async move {
                     let account = account.as_ref();
-                    let answer = exec::run(&provider, &program, &image, account).await?;
+                    let began = Instant::now();
+                    let answer = exec::run(&provider, &program, &image, account).await;
+                    let (name, took) = (&provider.name, began.elapsed());
+                    metrics.images.plugin_ran(name, took, answer.is_ok());
+                    let answer = answer?;
                     may_be_kept(&answer, account)?;
                     Ok(Arc::new(answer))
                 };

@@ -86,7 +86,8 @@ async fn numbers_and_configuration_are_shown() {
     let server = Server::start().await;
     let metrics = server.get("/metrics").await;
     assert!(metrics.headers.contains("text/plain; version=0.0.4"));
-    assert!(metrics.body.starts_with("# TYPE a counter"));
+    // With the numbers that name containers.
+    assert_eq!(metrics.body, "# TYPE a counter\na 1\n# TYPE d gauge\nd 1\n");
     let probes = server.get("/metrics/probes").await;
     assert!(probes.body.contains("prober_probe_total 1"));
     let resource = server.get("/metrics/resource").await;

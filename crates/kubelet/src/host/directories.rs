@@ -1,14 +1,15 @@
 //! Creates and removes the directories, volumes, logs and cgroup of a pod.
 
-use std::{collections::BTreeSet, fs, io, sync::Arc};
+use std::{cell::Cell, collections::BTreeSet, fs, io, sync::Arc};
 
 use rubelet_api::{objects::PodObjects, pod::Pod};
 use rubelet_base::{ErrorChain, PodName, PodUid, event_reason};
 use rubelet_cgroup_plan::CgroupDriver;
 use rubelet_logs::{directories, layout::PodLogDir, links::remove_dangling_links};
 use rubelet_node_plan::{SYSCTL_FORBIDDEN, check_sysctls, memory_volume_bound};
-use rubelet_node_state::host_error::HostError;
-use rubelet_volumes::{MountedVolumes, PodDirs, VolumeError, VolumeSettings};
+use rubelet_node_state::{host_error::HostError, metrics::VolumeOperation};
+use rubelet_volumes::{MountedVolumes, PodDirs, VolumeError, VolumeEvent, VolumeSettings};
+use tokio::time::Instant;
 use tracing::warn;
 
 use super::LocalHostState;
@@ -42,13 +43,12 @@ pub(super) fn volumes(
     objects: &PodObjects,
 ) -> Result<(), HostError> {
     let dirs = dirs(inner, &pod.uid)?;
-    let mounted =
-        rubelet_volumes::prepare(pod, &dirs, &settings(inner, pod), objects).map_err(|error| {
-            match error {
-                VolumeError::PodDir { .. } => HostError::new(event_reason::FAILED, &error),
-                _ => HostError::new(event_reason::FAILED_MOUNT, &error),
-            }
-        })?;
+    let observer = counted(inner, VolumeOperation::Mount);
+    let mounted = rubelet_volumes::prepare(pod, &dirs, &settings(inner, pod), objects, &observer)
+        .map_err(|error| match error {
+        VolumeError::PodDir { .. } => HostError::new(event_reason::FAILED, &error),
+        _ => HostError::new(event_reason::FAILED_MOUNT, &error),
+    })?;
     inner
         .mounted
         .lock()
@@ -63,8 +63,21 @@ pub(super) fn refresh(
     objects: &PodObjects,
 ) -> Result<(), HostError> {
     let dirs = dirs(inner, &pod.uid)?;
-    rubelet_volumes::refresh(pod, &dirs, &settings(inner, pod), objects)
+    let observer = counted(inner, VolumeOperation::Mount);
+    rubelet_volumes::refresh(pod, &dirs, &settings(inner, pod), objects, &observer)
         .map_err(|error| HostError::new(event_reason::FAILED_MOUNT, &error))
+}
+
+/// Counts operations on volumes.
+fn counted(inner: &LocalHostState, operation: VolumeOperation) -> impl Fn(VolumeEvent<'_>) {
+    let metrics = &inner.settings.metrics.storage;
+    let began = Cell::new(Instant::now());
+    move |event| match event {
+        VolumeEvent::Began => began.set(Instant::now()),
+        VolumeEvent::Ended { plugin, is_ok } => {
+            metrics.operation_ended(plugin, operation, began.get().elapsed(), is_ok);
+        }
+    }
 }
 
 fn settings(inner: &LocalHostState, pod: &Pod) -> VolumeSettings {
@@ -93,7 +106,8 @@ pub(super) fn dirs(inner: &LocalHostState, uid: &PodUid) -> Result<PodDirs, Host
 /// Unmounts and removes volumes.
 pub(super) fn remove_volumes(inner: &LocalHostState, uid: &PodUid) -> Result<(), HostError> {
     inner.mounted.lock().remove(uid);
-    rubelet_volumes::remove_volumes(&dirs(inner, uid)?)
+    let observer = counted(inner, VolumeOperation::Unmount);
+    rubelet_volumes::remove_volumes(&dirs(inner, uid)?, &observer)
         .map_err(|error| HostError::new("FailedCleanUp", &error))
 }
 
@@ -104,7 +118,8 @@ pub(super) fn clean_up(inner: &LocalHostState, name: &PodName, uid: &PodUid) -> 
     inner.mounted.lock().remove(uid);
     match dirs(inner, uid) {
         Ok(dirs) => {
-            if let Err(error) = rubelet_volumes::cleanup(&dirs) {
+            let observer = counted(inner, VolumeOperation::Unmount);
+            if let Err(error) = rubelet_volumes::cleanup(&dirs, &observer) {
                 failed.push(ErrorChain(&error).to_string());
             }
         }

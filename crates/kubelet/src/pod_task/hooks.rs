@@ -103,7 +103,9 @@ impl HookRunner {
                     })
             }
             Hook::Sleep(time) => {
+                let sleeping = self.context.metrics.hooks.sleeping();
                 sleep(*time).await;
+                sleeping.done();
                 Ok(())
             }
             Hook::Tcp(socket) => Err(HookError::Tcp(tcp_handler(socket))),
@@ -157,6 +159,7 @@ impl HookRunner {
         match report.verdict {
             ProbeOutcome::Passed => Ok(()),
             ProbeOutcome::Warned => {
+                self.context.metrics.hooks.fell_back();
                 let (kind, reason) = (EventType::Warning, event_reason::LIFECYCLE_HTTP_FALLBACK);
                 self.event(container, kind, reason, &report.output);
                 Ok(())

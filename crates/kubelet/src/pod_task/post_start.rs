@@ -86,6 +86,8 @@ impl PodTask {
                 .map(Arc::new),
             order: KillOrder::Free,
         };
+        let starts = &self.context.metrics.starts;
+        starts.container_failed(&pod, name, REASON);
         let killed = self.kill_containers(vec![kill]).await;
         let now = self.context.clock.now();
         self.history

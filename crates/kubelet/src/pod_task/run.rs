@@ -98,6 +98,7 @@ impl PodTask {
             generation,
             unfinished: BTreeMap::new(),
             prepared: None,
+            volumes_wanted: None,
             object_changes,
             node_ips,
             held_ports: None,
@@ -126,7 +127,9 @@ impl PodTask {
     pub(crate) async fn run(mut self) -> TaskEnd {
         if matches!(*self.control.borrow(), PodControl::Run(_)) {
             let now = self.context.clock.now();
-            self.context.metrics.pods.task_started(&self.pod, now);
+            let metrics = &self.context.metrics;
+            metrics.pods.task_started(&self.pod, now);
+            metrics.starts.pod_accepted(&self.pod);
         }
         loop {
             let uid = self.pod.uid.clone();
@@ -341,8 +344,9 @@ impl PodTask {
             _ => None,
         };
         let (before, now) = (self.status.as_ref(), context.clock.now());
-        let metrics = &context.metrics.pods;
-        metrics.status(&self.pod, before, &plan.status, now);
+        let metrics = &context.metrics;
+        metrics.pods.status(&self.pod, before, &plan.status, now);
+        metrics.starts.status(before, &plan.status);
         let entry = PodEntry {
             pod: Arc::clone(&self.pod),
             status: plan.status.clone(),

@@ -49,6 +49,8 @@ impl PodTask {
             self.note_restart(name, finished_at);
         }
         self.history.volumes = VolumeState::Made;
+        let starts = &self.context.metrics.starts;
+        starts.container_starting(&pod, name);
         let mut control = self.control.clone();
         let deadline = self.until_deadline();
         // Cancel safety: an abandoned call may still create a container; the list that follows
@@ -100,6 +102,8 @@ impl PodTask {
             .iter()
             .find(|found| found.id == *id)
             .map_or(0, |found| found.restart_count);
+        let starts = &self.context.metrics.starts;
+        starts.container_starting(&pod, name);
         let mut control = self.control.clone();
         let started = tokio::select! {
             biased;
@@ -130,6 +134,8 @@ impl PodTask {
                 context.pleg.mark_unknown(&self.pod.uid);
                 let now = context.clock.now();
                 let StartFailure { reason, message } = &failure;
+                let starts = &context.metrics.starts;
+                starts.container_failed(&self.pod, &container.name, reason);
                 let text = if rubelet_pod_plan::image::is_image_failure(reason) {
                     format!("Error: {reason}")
                 } else {
@@ -252,12 +258,13 @@ impl PodTask {
             .context
             .drain
             .run(self.context.runtime.create_container(request));
-        let answer = self
-            .context
-            .starts
-            .run(call)
-            .await
-            .map_err(|error| StartFailure::new("CreateContainerError", chain(&error)))?;
+        let answer = self.context.starts.run(call).await;
+        let answer =
+            answer.map_err(|error| StartFailure::new("CreateContainerError", chain(&error)));
+        let failure = answer.as_ref().err().map(|failure| &*failure.message);
+        let starts = &self.context.metrics.starts;
+        starts.images_mounted(&self.pod, container, failure);
+        let answer = answer?;
         let id = ContainerId::from(answer.container_id);
         self.context
             .pleg

@@ -165,6 +165,7 @@ impl PodTable {
         let Rejection { reason, message } = rejection;
         info!(pod = %pod.name, uid = %pod.uid, %reason, %message, "Pod rejected");
         let context = self.context();
+        context.metrics.pods.rejected(reason);
         context
             .recorder
             .pod(pod, None, EventType::Warning, reason, message);

@@ -1,6 +1,7 @@
 //! The task that starts, updates and ends pod tasks.
 
 mod abandoned;
+mod counts;
 mod waiting;
 
 use std::{
@@ -78,9 +79,23 @@ struct TaskPanic {
 const PAUSE_INITIAL: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
+/// What a new task is for.
+enum NewTask {
+    /// It keeps the pod running.
+    Runs,
+    /// It ends the pod within this grace.
+    Ends {
+        grace: Duration,
+        /// Whether a source names the pod.
+        is_named: bool,
+    },
+}
+
 struct TaskEntry {
     view: TaskView,
     control: watch::Sender<PodControl>,
+    /// Whether the pod comes from a manifest; `None` if no source has named it.
+    is_static: Option<bool>,
 }
 
 impl PodTable {
@@ -178,6 +193,7 @@ impl PodTable {
             // Before the first list as well: a pod that waits for the runtime is shown as pending.
             self.show_waiting(&desired).await;
             self.read_node(&desired);
+            self.count(&desired);
             self.heartbeat.beat();
             let now = Instant::now();
             let rested = self
@@ -343,8 +359,7 @@ impl PodTable {
                 }
                 self.waiting.remove(&pod.uid);
                 info!(pod = %pod.name, uid = %pod.uid, source = pod.source.as_str(), "Pod added");
-                self.spawn(Arc::clone(&pod), Some(pod), None, restored)
-                    .await;
+                self.spawn(pod, NewTask::Runs, restored).await;
             }
             TableAction::Update(pod) => {
                 if let Some(entry) = self.tasks.get_mut(&pod.uid) {
@@ -378,47 +393,65 @@ impl PodTable {
             TableAction::SpawnRemoval(pod, grace) => {
                 info!(pod = %pod.name, uid = %pod.uid, ?grace, "Pod deleted in the API server, removing it");
                 let restored = self.restore(&pod).await;
-                self.spawn(pod, None, Some(grace), restored).await;
+                let task = NewTask::Ends {
+                    grace,
+                    is_named: true,
+                };
+                self.spawn(pod, task, restored).await;
             }
             TableAction::RemoveOrphan(found) => {
                 info!(pod = %found.name, uid = %found.uid, "Removing orphaned pod: no source defines it");
                 let pod = Arc::new(orphan::pod_of(&found, &self.node_name));
                 let grace = pod.spec.termination_grace_period;
                 let restored = self.restore(&pod).await;
-                self.spawn(pod, None, Some(grace), restored).await;
+                self.context.metrics.pod_counts.orphan_found();
+                let task = NewTask::Ends {
+                    grace,
+                    is_named: false,
+                };
+                self.spawn(pod, task, restored).await;
             }
             TableAction::RemoveLeftover(uid) => {
                 info!(%uid, "Removing leftover directory of a pod that no source defines");
                 let pod = Arc::new(orphan::leftover(&uid, &self.node_name));
                 let restored = self.restore(&pod).await;
-                self.spawn(pod, None, Some(orphan::DEFAULT_GRACE), restored)
-                    .await;
+                let task = NewTask::Ends {
+                    grace: orphan::DEFAULT_GRACE,
+                    is_named: false,
+                };
+                self.spawn(pod, task, restored).await;
             }
         }
     }
 
-    async fn spawn(
-        &mut self,
-        pod: Arc<Pod>,
-        running: Option<Arc<Pod>>,
-        remove: Option<Duration>,
-        restored: RestoredPod,
-    ) {
+    async fn spawn(&mut self, pod: Arc<Pod>, task: NewTask, restored: RestoredPod) {
         let uid = pod.uid.clone();
-        let control = match remove {
-            Some(grace) => PodControl::Remove {
-                grace,
-                since: self.context.clock.now(),
-                generation: pod.generation,
-            },
-            None => PodControl::Run(Arc::clone(&pod)),
+        let name = pod.name.clone();
+        let of_source = is_static(&pod);
+        let (control, view, is_static) = match task {
+            NewTask::Runs => {
+                let view = TaskView {
+                    name,
+                    running: Some(Arc::clone(&pod)),
+                    grace: Duration::ZERO,
+                };
+                (PodControl::Run(Arc::clone(&pod)), view, Some(of_source))
+            }
+            NewTask::Ends { grace, is_named } => {
+                let control = PodControl::Remove {
+                    grace,
+                    since: self.context.clock.now(),
+                    generation: pod.generation,
+                };
+                let view = TaskView {
+                    name,
+                    running: None,
+                    grace,
+                };
+                (control, view, is_named.then_some(of_source))
+            }
         };
         let (sender, receiver) = watch::channel(control);
-        let view = TaskView {
-            name: pod.name.clone(),
-            running,
-            grace: remove.unwrap_or_default(),
-        };
         let intents = self.context.intents.watch(&uid).await;
         // For a pod in the list, only an observation that is newer than the list counts.
         let listed = {
@@ -445,6 +478,7 @@ impl PodTable {
             TaskEntry {
                 view,
                 control: sender,
+                is_static,
             },
         );
     }
@@ -468,6 +502,7 @@ impl PodTable {
                 let (desired, _) = self.desired();
                 let deleted = desired.get(&uid).is_some_and(|pod| pod.deletion.is_some());
                 self.note_replaced(&uid, &desired);
+                self.note_restarted(&uid, &desired);
                 if deleted {
                     finish(&self.context.board, &uid);
                     self.finished(&uid);

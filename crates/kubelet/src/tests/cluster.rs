@@ -247,6 +247,8 @@ async fn a_pod_that_does_not_fit_fails_for_good_and_delays_no_other() {
         &*status.message,
         "Pod was rejected: Node didn't have enough resource: pods, requested: 1, used: 1, capacity: 1"
     );
+    let rejections = "kubelet_admission_rejections_total{reason=\"OutOfpods\"}";
+    assert_eq!(value(&node, rejections), 1.0);
     node.cluster.set_capacity(9);
     node.apply("third", APP);
     node.until("the third runs", |node| node.is_running("third"))

@@ -1,5 +1,7 @@
 //! Which pods may use an image that is present on the node.
 
+mod counts;
+
 use std::{
     collections::BTreeMap,
     fs,
@@ -19,7 +21,7 @@ use rubelet_image_pull::{
     images::{ImagePuller, PullParallelism},
     node_logins::{CredentialPlugins, NodeLogins},
 };
-use rubelet_node_state::{clock::Clock, events::Recorder};
+use rubelet_node_state::{clock::Clock, events::Recorder, metrics::NodeMetrics};
 use rubelet_pod_plan::image_access::VerificationPolicy;
 use tempfile::TempDir;
 use tokio::time::sleep;
@@ -113,6 +115,7 @@ struct ImageTest {
     recorder: Recorder,
     root: TempDir,
     policy: VerificationPolicy,
+    metrics: Arc<NodeMetrics>,
     puller: ImagePuller,
     node: Node,
 }
@@ -129,6 +132,7 @@ impl ImageTest {
         let recorder = Recorder::new(Clock::following_tokio(jiff::Timestamp::UNIX_EPOCH));
         let root = tempfile::tempdir().unwrap();
         let logins = NodeLogins::default();
+        let metrics = NodeMetrics::new();
         let puller = puller(
             &runtime,
             &objects,
@@ -136,6 +140,7 @@ impl ImageTest {
             root.path(),
             policy.clone(),
             logins,
+            &metrics,
         );
         Self {
             runtime,
@@ -143,6 +148,7 @@ impl ImageTest {
             recorder,
             root,
             policy,
+            metrics,
             puller,
             node: Node::new(),
         }
@@ -152,8 +158,8 @@ impl ImageTest {
     fn restart(&mut self) {
         let (runtime, objects) = (&self.runtime, &self.objects);
         let (policy, logins) = (self.policy.clone(), NodeLogins::default());
-        let (recorder, root) = (&self.recorder, self.root.path());
-        self.puller = puller(runtime, objects, recorder, root, policy, logins);
+        let (recorder, root, metrics) = (&self.recorder, self.root.path(), &self.metrics);
+        self.puller = puller(runtime, objects, recorder, root, policy, logins, metrics);
     }
 
     /// Adds a credential plugin that gives the password of `alice` to service accounts.
@@ -180,11 +186,13 @@ impl ImageTest {
                 optional_annotations: Vec::new(),
             }),
         };
-        let plugins = CredentialPlugins::new(vec![provider], directory).unwrap();
+        let plugins = CredentialPlugins::new(vec![provider], directory, &self.metrics).unwrap();
         let logins = NodeLogins::default().with_plugins(Some(plugins));
         let (runtime, objects) = (&self.runtime, &self.objects);
-        let (recorder, policy) = (&self.recorder, self.policy.clone());
-        self.puller = puller(runtime, objects, recorder, directory, policy, logins);
+        let (recorder, policy, metrics) = (&self.recorder, self.policy.clone(), &self.metrics);
+        self.puller = puller(
+            runtime, objects, recorder, directory, policy, logins, metrics,
+        );
     }
 
     /// Starts a container of a pod with this service account.
@@ -263,6 +271,7 @@ fn puller(
     root: &Path,
     policy: VerificationPolicy,
     logins: NodeLogins,
+    metrics: &Arc<NodeMetrics>,
 ) -> ImagePuller {
     let clock = Clock::following_tokio("2026-01-02T03:04:05Z".parse().unwrap());
     ImagePuller::new(
@@ -271,7 +280,8 @@ fn puller(
         recorder.clone(),
         Arc::clone(objects) as _,
         logins,
-        ImageAccess::new(root, policy, clock),
+        ImageAccess::new(root, policy, clock, Arc::clone(metrics)),
+        Arc::clone(metrics),
     )
 }
 

@@ -18,7 +18,7 @@ use rubelet_image_pull::{
     images::{ImagePuller, PullParallelism},
     node_logins::NodeLogins,
 };
-use rubelet_node_state::{clock::Clock, events::Recorder};
+use rubelet_node_state::{clock::Clock, events::Recorder, metrics::NodeMetrics};
 use rubelet_sim::Behavior;
 use tokio::time::sleep;
 
@@ -360,6 +360,7 @@ async fn credentials_are_tried_one_after_the_other() {
             objects,
             NodeLogins::default(),
             ImageAccess::unchecked(),
+            NodeMetrics::new(),
         );
         let node = Node::new();
         node.apply("web", "containers: [{name: a, image: 'img:1'}]");
@@ -411,6 +412,7 @@ async fn credentials_of_the_node_are_tried_after_those_of_the_pod() {
         objects,
         NodeLogins::of_kubelet(directory.path(), None),
         ImageAccess::unchecked(),
+        NodeMetrics::new(),
     );
     let node = Node::new();
     node.apply("web", "containers: [{name: a, image: 'img:1'}]");

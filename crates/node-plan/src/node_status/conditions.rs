@@ -13,6 +13,13 @@ pub const UNKNOWN: &str = "Unknown";
 /// Type of the condition that allows scheduling.
 pub const READY: &str = "Ready";
 
+/// Whether a node with these conditions is ready for pods.
+#[must_use]
+pub fn is_ready(conditions: &[NodeCondition]) -> bool {
+    let mut ready = conditions.iter().filter(|one| *one.kind == *READY);
+    ready.any(|one| *one.status == *TRUE)
+}
+
 /// The contents of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ConditionText {

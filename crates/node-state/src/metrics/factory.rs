@@ -91,6 +91,16 @@ impl<'a> MetricFactory<'a> {
         self.register(Gauge::new(name, alpha(help)))
     }
 
+    /// A counter whose name Kubernetes does not change without a notice.
+    pub(super) fn beta_counter(&self, name: &str, help: &str) -> IntCounter {
+        self.register(IntCounter::new(name, format!("[BETA] {help}")))
+    }
+
+    /// A gauge that Kubernetes has for its own tests only.
+    pub(super) fn internal_seconds(&self, name: &str, help: &str) -> Gauge {
+        self.register(Gauge::new(name, format!("[INTERNAL] {help}")))
+    }
+
     /// A counter that every program has: it has no level of stability.
     pub(super) fn process_counter(&self, name: &str, help: &str) -> Counter {
         self.register(Counter::new(name, help))

@@ -31,6 +31,8 @@ pub struct FactMetrics {
     node: IntGaugeVec,
     build: IntGaugeVec,
     cgroup_version: IntGauge,
+    credential_providers: IntGaugeVec,
+    metrics_provider: IntGaugeVec,
 }
 
 impl FactMetrics {
@@ -58,6 +60,16 @@ impl FactMetrics {
                 ],
             ),
             cgroup_version: factory.gauge("kubelet_cgroup_version", "cgroup version on the hosts."),
+            credential_providers: factory.gauges(
+                "kubelet_credential_provider_config_info",
+                "Information about the last applied credential provider configuration with hash as label",
+                "hash",
+            ),
+            metrics_provider: factory.gauges(
+                "kubelet_metrics_provider",
+                "Metrics provider used by kubelet to collect container stats. Values can be 'cadvisor' and 'cri'",
+                "provider",
+            ),
         }
     }
 
@@ -69,6 +81,18 @@ impl FactMetrics {
     /// Shows the cgroup version of the node: 2 only where all controllers are in the unified hierarchy.
     pub fn set_cgroup_version(&self, version: u8) {
         self.cgroup_version.set(version.into());
+    }
+
+    /// Shows the hash of the configuration of credential providers.
+    pub fn set_credential_providers(&self, hash: &str) {
+        self.credential_providers.with_label_values(&[hash]).set(1);
+    }
+
+    /// Shows whose numbers of pods and containers come first: the runtime's, or those that are read here, as
+    /// cAdvisor does in the kubelet.
+    pub fn set_metrics_provider(&self, is_runtime: bool) {
+        let provider = if is_runtime { "cri" } else { "cadvisor" };
+        self.metrics_provider.with_label_values(&[provider]).set(1);
     }
 
     /// Shows how the program was built. There is no version of Go.

@@ -13,9 +13,35 @@ use rubelet_api::{
 use super::factory::{DEFAULT_BUCKETS, MetricFactory};
 
 /// Upstream's buckets of times in which pods start, in seconds.
-const START_BUCKETS: &[f64] = &[
+pub(super) const START_BUCKETS: &[f64] = &[
     0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 20.0, 30.0, 45.0, 60.0, 120.0, 180.0, 240.0,
     300.0, 360.0, 480.0, 600.0, 900.0, 1200.0, 1800.0, 2700.0, 3600.0,
+];
+
+/// Reasons of rejections that are counted by themselves (kubelet: `admissionRejectionReasons`); others could be any
+/// number.
+const COUNTED_REJECTIONS: &[&str] = &[
+    "AppArmor",
+    "PodOSSelectorNodeLabelDoesNotMatch",
+    "PodOSNotSupported",
+    "InvalidNodeInfo",
+    "InitContainerRestartPolicyForbidden",
+    "SupplementalGroupsPolicyNotSupported",
+    "UnexpectedAdmissionError",
+    "UnknownReason",
+    "UnexpectedPredicateFailureType",
+    "OutOfcpu",
+    "OutOfmemory",
+    "OutOfephemeral-storage",
+    "OutOfpods",
+    "PodLevelResourcesNotSupported",
+    "PodFeatureUnsupported",
+    "node(s) had taints that the pod didn't tolerate",
+    "Evicted",
+    "SysctlForbidden",
+    "TopologyAffinityError",
+    "NodeShutdown",
+    "VolumeAttachmentLimitExceeded",
 ];
 
 /// The operation type of a sync, with upstream's names.
@@ -74,6 +100,7 @@ pub struct PodMetrics {
     worker_start_duration: Histogram,
     preemptions: IntCounterVec,
     evictions: IntCounterVec,
+    rejections: IntCounterVec,
     eviction_stats_age: HistogramVec,
     volume_measurements: HistogramVec,
     cgroup_changes: HistogramVec,
@@ -109,6 +136,11 @@ impl PodMetrics {
                 "kubelet_evictions",
                 "Cumulative number of pod evictions by eviction signal",
                 "eviction_signal",
+            ),
+            rejections: factory.counters(
+                "kubelet_admission_rejections_total",
+                "Cumulative number pod admission rejections by the Kubelet.",
+                "reason",
             ),
             eviction_stats_age: factory.histograms(
                 "kubelet_eviction_stats_age_seconds",
@@ -148,6 +180,17 @@ impl PodMetrics {
     /// in upstream.
     pub fn preempted(&self, resource: &str) {
         self.preemptions.with_label_values(&[resource]).inc();
+    }
+
+    /// Counts a pod that was rejected for this reason of its status.
+    pub fn rejected(&self, reason: &str) {
+        let reason = match reason {
+            known if COUNTED_REJECTIONS.contains(&known) => known,
+            // `OutOf` is followed by the resource, which others choose.
+            _ if reason.starts_with("OutOf") => "OutOfExtendedResources",
+            _ => "Other",
+        };
+        self.rejections.with_label_values(&[reason]).inc();
     }
 
     /// Counts a pod that was evicted for this signal, such as `memory.available`.

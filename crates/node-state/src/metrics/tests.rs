@@ -4,11 +4,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
+use rubelet_api::{
+    container::PullPolicy,
+    parse::api_pod,
+    pod::Pod,
+    status::{ContainerState, ContainerStatus, PodStatus, Terminated},
+};
+use rubelet_base::PodUid;
 use rubelet_cri::CALLS;
+use serde_json::json;
 
 use super::{
-    BuildLabels, CgroupChange, HttpLabels, NodeMetrics, PeerPing, PlegSnapshot, SyncKind,
-    operation_type,
+    AccessVerdict, BuildLabels, CgroupChange, HttpLabels, NodeMetrics, ObservedStart, PeerPing,
+    PlegSnapshot, PodCounts, StartProgress, SyncKind, VolumeOperation, operation_type,
 };
 
 fn lines_of<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
@@ -164,9 +172,102 @@ fn all_names() -> String {
         .cgroup_changed(CgroupChange::Create, Duration::ZERO);
     metrics.facts.set_node("n1");
     metrics.facts.set_build(&BuildLabels::default());
+    metrics.facts.set_credential_providers("sha256:0");
+    metrics.facts.set_metrics_provider(false);
+    start_something(&metrics);
     let api = &metrics.api;
     api.request_ended("GET", "host", None, Duration::ZERO);
     metrics.render()
+}
+
+/// A pod with a container `a` that mounts an image twice, and an init container `i`.
+fn pod() -> Pod {
+    let mount = |path: &str| json!({"name": "tools", "mountPath": path});
+    let object = json!({
+        "metadata": {"name": "web", "namespace": "default", "uid": "u-1"},
+        "spec": {
+            "nodeName": "n",
+            "volumes": [{"name": "tools", "image": {"reference": "tools:1"}}],
+            "initContainers": [{"name": "i", "image": "app:1"}],
+            "containers": [{
+                "name": "a",
+                "image": "app:1",
+                "volumeMounts": [mount("/x"), mount("/y")],
+            }],
+        },
+    });
+    let parsed = api_pod(object, "n").unwrap_or_else(|errors| panic!("{errors:?}"));
+    parsed.pod
+}
+
+/// The status of a pod whose container `a` has terminated with this code.
+fn ended(exit_code: i32) -> PodStatus {
+    let status = json!({
+        "phase": "Running",
+        "start_time": "2026-01-02T03:04:05Z",
+        "pod_ips": [],
+        "conditions": [],
+        "init_containers": [],
+        "containers": [],
+    });
+    let mut status: PodStatus = serde_json::from_value(status).unwrap();
+    status.containers.push(ContainerStatus {
+        name: "a".into(),
+        state: ContainerState::Terminated(Terminated {
+            exit_code,
+            reason: "Error".into(),
+            message: "".into(),
+            started_at: None,
+            finished_at: None,
+            container_id: "".into(),
+        }),
+        image: "".into(),
+        image_id: "".into(),
+        container_id: "".into(),
+        ready: false,
+        started: false,
+        restart_count: 0,
+        last_state: None,
+        user: None,
+        recursive_read_only: Vec::new(),
+    });
+    status
+}
+
+/// Counts something in each metric of pods that start, and of their images and volumes.
+fn start_something(metrics: &NodeMetrics) {
+    let (starts, images, storage) = (&metrics.starts, &metrics.images, &metrics.storage);
+    let pod = pod();
+    starts.sandbox_ended("", Duration::ZERO, false);
+    starts.container_failed(&pod, "a", "ErrImagePull");
+    starts.status(None, &ended(1));
+    metrics.pods.rejected("OutOfcpu");
+    images.pulled(1, Duration::ZERO);
+    images.requested(PullPolicy::Always, None, None);
+    images.access_checked(AccessVerdict::Policy);
+    images.plugin_ran("p", Duration::ZERO, false);
+    storage.operation_ended("p", VolumeOperation::Mount, Duration::ZERO, true);
+    storage.volume_ready("p", Duration::ZERO);
+    let mut counts = PodCounts::default();
+    counts.actual_volumes.insert("p", 1);
+    metrics.pod_counts.set(&counts);
+    let start = ObservedStart {
+        created: Some(Timestamp::UNIX_EPOCH),
+        progress: StartProgress::New,
+        is_stateful: false,
+        has_host_network: false,
+    };
+    let started = ObservedStart {
+        progress: StartProgress::Started {
+            init: Duration::ZERO,
+        },
+        ..start.clone()
+    };
+    for start in [start, started] {
+        metrics
+            .start_latency
+            .observed(&pod.uid, &start, Timestamp::UNIX_EPOCH);
+    }
 }
 
 #[test]
@@ -178,7 +279,7 @@ fn the_text_is_well_formed_and_every_name_is_documented() {
         if let Some(rest) = line.strip_prefix("# HELP ") {
             let (name, help) = rest.split_once(' ').unwrap();
             let has_level = !name.starts_with("process_");
-            assert_eq!(help.starts_with("[ALPHA] "), has_level, "{line}");
+            assert_eq!(help.starts_with('['), has_level, "{line}");
             names.push(name);
         }
     }
@@ -252,6 +353,187 @@ fn what_docs_parity_says_of_a_name_is_so() {
     for name in MISSING_METRICS.iter().flat_map(|(_, names)| names.iter()) {
         assert!(!documented(name), "{name} is there");
     }
+}
+
+#[test]
+fn each_instance_of_a_container_ends_once_however_often_its_status_is_shown() {
+    let metrics = NodeMetrics::new();
+    let name = "kubelet_terminated_containers_total";
+    let count = |code: i32| {
+        let labels = format!("container_type=\"container\",exit_code=\"{code}\",reason=\"Error\"");
+        let text = metrics.render();
+        let lines = lines_of(&text, name);
+        let line = lines
+            .iter()
+            .find_map(|line| line.strip_prefix(&format!("{name}{{{labels}}} ")));
+        line.map_or(0, |count| count.parse().unwrap())
+    };
+    let first = ended(3);
+    metrics.starts.status(None, &first);
+    metrics.starts.status(Some(&first), &first);
+    assert_eq!(count(3), 1);
+    // It waits, and then the next instance runs: the first one is the last state of both.
+    let mut waits = first.clone();
+    let ContainerState::Terminated(end) = first.containers[0].state.clone() else {
+        panic!("it has ended");
+    };
+    waits.containers[0].last_state = Some(end);
+    waits.containers[0].state = ContainerState::Waiting {
+        reason: "CrashLoopBackOff".into(),
+        message: "".into(),
+    };
+    metrics.starts.status(Some(&first), &waits);
+    assert_eq!(count(3), 1);
+    // The second one was never seen as anything but the last state.
+    let mut third = waits.clone();
+    third.containers[0].last_state = Some(Terminated {
+        exit_code: 4,
+        container_id: "second".into(),
+        ..waits.containers[0].last_state.clone().unwrap()
+    });
+    metrics.starts.status(Some(&waits), &third);
+    assert_eq!((count(3), count(4)), (1, 1));
+    // What ended before this agent began was counted by another one.
+    metrics.starts.status(None, &third);
+    assert_eq!((count(3), count(4)), (1, 1));
+}
+
+#[test]
+fn mounts_of_images_are_counted_by_volume_and_by_mount() {
+    let pod = pod();
+    for (failure, succeeded, failed) in [
+        (None, 2, 0),
+        (
+            Some("rpc error: ImageVolumeMountFailed: no such image"),
+            0,
+            2,
+        ),
+        // The kubelet, too, takes any other failure for one of something else.
+        (Some("no space left on device"), 2, 0),
+    ] {
+        let metrics = NodeMetrics::new();
+        let container = &pod.spec.containers[0];
+        metrics.starts.images_mounted(&pod, container, failure);
+        let text = metrics.render();
+        for (name, expected) in [
+            ("requested_total", 1),
+            ("mounted_succeed_total", succeeded),
+            ("mounted_errors_total", failed),
+        ] {
+            let name = format!("kubelet_image_volume_{name}");
+            assert_eq!(
+                lines_of(&text, &name)[2],
+                format!("{name} {expected}"),
+                "{failure:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn rejections_have_a_few_reasons_whatever_pods_ask_for() {
+    let metrics = NodeMetrics::new();
+    for reason in [
+        "OutOfcpu",
+        "OutOfexample.com/gpu",
+        "OutOfexample.com/fpga",
+        "NodeAffinity",
+    ] {
+        metrics.pods.rejected(reason);
+    }
+    let name = "kubelet_admission_rejections_total";
+    let line = |reason: &str, count: u32| format!("{name}{{reason=\"{reason}\"}} {count}");
+    assert_eq!(
+        lines_of(&metrics.render(), name)[2..],
+        [
+            line("Other", 1),
+            line("OutOfExtendedResources", 2),
+            line("OutOfcpu", 1)
+        ]
+    );
+}
+
+#[test]
+fn pulls_are_told_apart_by_the_size_of_the_image() {
+    let metrics = NodeMetrics::new();
+    for bytes in [0, 1, 10 << 20, (10 << 20) + 1, 3 << 30, 200 << 30] {
+        metrics.images.pulled(bytes, Duration::from_secs(7));
+    }
+    let name = "kubelet_image_pull_duration_seconds_count";
+    let line = |size: &str, count: u32| format!("{name}{{image_size_in_bytes=\"{size}\"}} {count}");
+    assert_eq!(
+        lines_of(&metrics.render(), name),
+        [
+            line("0-10MB", 2),
+            line("10MB-100MB", 1),
+            line("1GB-5GB", 1),
+            line("GT100GB", 1),
+            line("N/A", 1)
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_start_of_a_pod_is_measured_without_its_pulls_and_init_containers() {
+    let metrics = NodeMetrics::new();
+    let (uid, latency) = (PodUid::from("u-1"), &metrics.start_latency);
+    let seen = |progress| ObservedStart {
+        created: Some(Timestamp::UNIX_EPOCH),
+        progress,
+        is_stateful: false,
+        has_host_network: false,
+    };
+    let at = |second| Timestamp::from_second(second).unwrap();
+    let started = seen(StartProgress::Started {
+        init: Duration::from_secs(4),
+    });
+    let sum = |part: &str| {
+        let name = format!("kubelet_pod_start_{part}_duration_seconds_sum");
+        let text = metrics.render();
+        let lines = lines_of(&text, &name);
+        lines
+            .first()
+            .map(|line| line[name.len() + 1..].parse::<f64>().unwrap())
+    };
+    // One that was taken up before the agent started is not measured.
+    latency.observed(&uid, &started, at(1));
+    assert_eq!(sum("total"), None);
+    latency.observed(&uid, &seen(StartProgress::New), at(2));
+    assert!(latency.is_starting(&uid));
+    // Two pulls at a time count once.
+    let first = latency.pulling(&uid);
+    tokio::time::advance(Duration::from_secs(2)).await;
+    let second = latency.pulling(&uid);
+    tokio::time::advance(Duration::from_secs(3)).await;
+    drop(first);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    drop(second);
+    latency.observed(&uid, &seen(StartProgress::Starting), at(10));
+    latency.observed(&uid, &started, at(30));
+    assert_eq!((sum("total"), sum("sli")), (Some(30.0), Some(20.0)));
+    let text = metrics.render();
+    let first = "kubelet_first_network_pod_start_sli_duration_seconds";
+    assert_eq!(lines_of(&text, first)[2], format!("{first} 20"));
+    // Once only.
+    latency.observed(&uid, &started, at(40));
+    assert_eq!(sum("total"), Some(30.0));
+
+    let other = PodUid::from("u-2");
+    latency.observed(&other, &seen(StartProgress::New), at(50));
+    latency.observed(&other, &seen(StartProgress::WasUnschedulable), at(51));
+    assert!(!latency.is_starting(&other));
+    latency.observed(&other, &started, at(60));
+    let stateful = PodUid::from("u-3");
+    latency.observed(&stateful, &seen(StartProgress::New), at(60));
+    let started = ObservedStart {
+        is_stateful: true,
+        ..started
+    };
+    latency.observed(&stateful, &started, at(70));
+    assert_eq!((sum("total"), sum("sli")), (Some(100.0), Some(20.0)));
+    latency.observed(&stateful, &seen(StartProgress::New), at(70));
+    latency.forget(&stateful);
+    assert!(!latency.is_starting(&stateful));
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn each_policy_verifies_what_it_says() {
             .iter()
             .map(
                 |(record, pulling)| match access(&policy(name), repository, *record, *pulling) {
-                    ImageGrant::Granted => '+',
+                    ImageGrant::ByPolicy | ImageGrant::ByRecord => '+',
                     ImageGrant::Denied => '-',
                     ImageGrant::With(_) => '?',
                 },

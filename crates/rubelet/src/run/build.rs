@@ -81,7 +81,7 @@ pub(super) async fn build(
     );
     agent_parts.logins = agent_parts
         .logins
-        .with_plugins(credentials::plugins(flags, resolved)?);
+        .with_plugins(credentials::plugins(flags, resolved, metrics)?);
     agent_parts.log_rotation = log_rotation::settings(&resolved.config)?;
     agent_parts.image_collection = parts::image_collection(&resolved.config, eviction.is_some());
     agent_parts.eviction = eviction;

@@ -3,12 +3,14 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use anyhow::{Context as _, bail};
 use rubelet_base::ErrorChain;
 use rubelet_config::{Flags, Resolved, merge_credential_providers, parse_credential_providers};
-use rubelet_image_pull::node_logins::CredentialPlugins;
+use rubelet_image_pull::node_logins::{CredentialPlugins, config_hash};
+use rubelet_node_state::metrics::NodeMetrics;
 use tracing::warn;
 
 /// File extensions that count in a directory.
@@ -25,6 +27,7 @@ const TOKENS: &str = "KubeletServiceAccountTokenForCredentialProviders";
 pub(super) fn plugins(
     flags: &Flags,
     resolved: &Resolved,
+    metrics: &Arc<NodeMetrics>,
 ) -> anyhow::Result<Option<CredentialPlugins>> {
     let (path, directory) = match flags.image_credential_provider() {
         (None, None) => return Ok(None),
@@ -34,21 +37,24 @@ pub(super) fn plugins(
         ),
     };
     let flag = || format!("--image-credential-provider-config {path}");
-    let mut read = Vec::new();
+    let (mut read, mut texts) = (Vec::new(), Vec::new());
     for file in files(Path::new(path)).with_context(flag)? {
         let shown = || format!("{}: {}", flag(), file.display());
         let text = fs::read_to_string(&file).with_context(shown)?;
         let found = parse_credential_providers(&text, resolved.gates.enabled(TOKENS));
         read.push(found.map_err(|error| anyhow::anyhow!("{}: {error}", shown()))?);
+        texts.push(text);
     }
     let providers =
         merge_credential_providers(read).map_err(|error| anyhow::anyhow!("{}: {error}", flag()))?;
-    let plugins = CredentialPlugins::new(providers, Path::new(directory)).map_err(|error| {
+    let plugins = CredentialPlugins::new(providers, Path::new(directory), metrics);
+    let plugins = plugins.map_err(|error| {
         anyhow::anyhow!(
             "--image-credential-provider-bin-dir: {}",
             ErrorChain(&error)
         )
     })?;
+    metrics.facts.set_credential_providers(&config_hash(&texts));
     let unused = plugins.only_for_accounts();
     if !resolved.joined && !unused.is_empty() {
         warn!(

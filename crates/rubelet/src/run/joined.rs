@@ -300,6 +300,7 @@ impl Cluster {
             server_port: parts.port.as_ref().map(KubeletPort::number),
             apparmor: settings::apparmor(),
             allowed_unsafe_sysctls: settings::sysctls(&resolved.config),
+            metrics: Arc::clone(&parts.metrics),
         });
         // Set once: this runs once.
         let _ = self.node.set(handle.clone());
@@ -340,6 +341,8 @@ impl Cluster {
             recorder: parts.recorder.clone(),
             problem: self.problem.clone(),
             desired: self.desired.clone(),
+            clock: parts.clock.clone(),
+            metrics: Arc::clone(&parts.metrics),
         }));
         let context = StatusContext {
             host_ips: parts.node.ips.subscribe().now(),

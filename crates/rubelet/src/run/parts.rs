@@ -234,7 +234,7 @@ pub(super) fn agent(
     );
     let is_on = resolved.gates.enabled("KubeletEnsureSecretPulledImages");
     let image_access = match policy.filter(|_| is_on) {
-        Some(policy) => ImageAccess::new(root, policy, clock.clone()),
+        Some(policy) => ImageAccess::new(root, policy, clock.clone(), Arc::clone(&opened.metrics)),
         None => ImageAccess::unchecked(),
     };
     AgentParts {

@@ -24,6 +24,8 @@ pub(super) fn parts(
     built: &Built,
 ) -> anyhow::Result<StatsParts> {
     let host = Arc::clone(&built.host);
+    let from_runtime = resolved.gates.enabled("PodAndContainerStatsFromCRI");
+    opened.metrics.facts.set_metrics_provider(from_runtime);
     let collector = StatsCollector::new(StatsSettings {
         pods: Arc::clone(&built.agent.pods),
         runtime: Arc::clone(&built.runtime),
@@ -31,7 +33,7 @@ pub(super) fn parts(
         cgroups: opened.node.cgroups.clone(),
         trees: trees(resolved)?,
         system: system(flags, resolved, opened)?,
-        source: match resolved.gates.enabled("PodAndContainerStatsFromCRI") {
+        source: match from_runtime {
             true => UsageSource::Runtime,
             false => UsageSource::Cgroups,
         },

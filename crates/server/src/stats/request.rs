@@ -19,6 +19,8 @@ pub enum StatsDocument {
     ResourceMetrics,
     /// `/metrics/cadvisor`: numbers that dashboards read, in Prometheus' text format 0.0.4.
     CadvisorMetrics,
+    /// The end of `/metrics` of the kubelet's port: numbers that name containers.
+    LogMetrics,
     /// `/stats/summary`, as JSON.
     Summary {
         /// `only_cpu_and_memory=true`: without disks and networks.

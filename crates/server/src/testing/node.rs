@@ -183,6 +183,7 @@ impl NodeView for FakeNode {
     }
     async fn stats(&self, request: StatsRequest) -> String {
         match request.document {
+            StatsDocument::LogMetrics => "# TYPE d gauge\nd 1\n".to_owned(),
             StatsDocument::ResourceMetrics => "# TYPE b gauge\nb 1\n".to_owned(),
             StatsDocument::CadvisorMetrics => "# TYPE c gauge\nc 1\n".to_owned(),
             StatsDocument::Summary {

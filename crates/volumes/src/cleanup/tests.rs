@@ -10,7 +10,7 @@ use crate::{
     empty_dir::{self, EmptyDirRequest},
     sub_path::{self, SubPathRequest},
     termination_log,
-    test_support::Scratch,
+    test_support::{Scratch, ignored},
 };
 
 fn empty_dir(dirs: &PodDirs, name: &str, medium: Medium) -> PathBuf {
@@ -72,7 +72,7 @@ fn a_pod_goes_without_a_trace_and_the_host_is_not_touched() {
     mount_all(&dirs, &host);
     assert_eq!(scratch.mounts().len(), 5);
     for _ in 0..2 {
-        cleanup(&dirs).unwrap();
+        cleanup(&dirs, &ignored).unwrap();
         assert!(!dirs.pod().exists());
         assert!(dirs.pods().exists());
         assert_eq!(scratch.mounts(), []);
@@ -88,7 +88,7 @@ fn the_volumes_of_a_pod_that_has_ended_go_and_its_other_files_stay() {
     let (dirs, host) = full_pod(&scratch);
     mount_all(&dirs, &host);
     for _ in 0..2 {
-        remove_volumes(&dirs).unwrap();
+        remove_volumes(&dirs, &ignored).unwrap();
         assert_eq!(scratch.mounts(), []);
         assert!(!dirs.empty_dir("disk").unwrap().exists());
         assert!(!dirs.empty_dir("memory").unwrap().exists());
@@ -96,7 +96,7 @@ fn the_volumes_of_a_pod_that_has_ended_go_and_its_other_files_stay() {
         assert!(dirs.etc_hosts().exists());
     }
     assert!(host.join("sub/precious").exists());
-    cleanup(&dirs).unwrap();
+    cleanup(&dirs, &ignored).unwrap();
     assert!(!dirs.pod().exists());
 }
 
@@ -104,7 +104,7 @@ fn the_volumes_of_a_pod_that_has_ended_go_and_its_other_files_stay() {
 fn without_mounts_no_rights_are_needed() {
     let scratch = Scratch::new();
     let (dirs, host) = full_pod(&scratch);
-    cleanup(&dirs).unwrap();
+    cleanup(&dirs, &ignored).unwrap();
     assert!(!dirs.pod().exists());
     assert!(host.join("sub/precious").exists());
 }
@@ -119,7 +119,7 @@ fn mounts_left_by_a_crash_are_stacked_off() {
     mount::tmpfs(&memory, Default::default()).unwrap();
     fs::create_dir(memory.join("nested")).unwrap();
     mount::tmpfs(&memory.join("nested"), Default::default()).unwrap();
-    cleanup(&dirs).unwrap();
+    cleanup(&dirs, &ignored).unwrap();
     assert!(!dirs.pod().exists());
 }
 
@@ -132,7 +132,7 @@ fn a_volume_in_use_keeps_everything_until_it_is_free() {
     mount_all(&dirs, &host);
     let memory = dirs.empty_dir("memory").unwrap();
     let open = File::open(memory.join("f")).unwrap();
-    let error = cleanup(&dirs).unwrap_err();
+    let error = cleanup(&dirs, &ignored).unwrap_err();
     let expected = format!(
         "cannot remove all files of the pod u1: {} is still in use",
         memory.canonicalize().unwrap().display()
@@ -140,7 +140,7 @@ fn a_volume_in_use_keeps_everything_until_it_is_free() {
     assert_eq!(error.to_string(), expected);
     assert!(dirs.empty_dir("disk").unwrap().join("a/b/f").exists());
     drop(open);
-    cleanup(&dirs).unwrap();
+    cleanup(&dirs, &ignored).unwrap();
     assert!(!dirs.pod().exists());
 }
 
@@ -159,11 +159,11 @@ fn what_others_mounted_is_left_alone() {
         let target = dirs.pod().join(place);
         fs::create_dir_all(&target).unwrap();
         mount::bind(&host, &target).unwrap();
-        let error = cleanup(&dirs).unwrap_err().to_string();
+        let error = cleanup(&dirs, &ignored).unwrap_err().to_string();
         assert!(error.contains("not by Rubelet"), "{place}: {error}");
         assert!(host.join("sub/precious").exists());
         mount::unmount(&target, false).unwrap();
-        cleanup(&dirs).unwrap();
+        cleanup(&dirs, &ignored).unwrap();
         assert!(!dirs.pod().exists(), "{place}");
     }
 }
@@ -175,7 +175,7 @@ fn data_of_other_plugins_is_reported_and_the_rest_goes() {
     let other = dirs.volumes().join("kubernetes.io~local-volume/pv");
     directory::ensure(&other, 0o755).unwrap();
     fs::write(other.join("data"), "").unwrap();
-    let error = cleanup(&dirs).unwrap_err().to_string();
+    let error = cleanup(&dirs, &ignored).unwrap_err().to_string();
     assert!(
         error.ends_with("pv/data contains files that Rubelet did not create"),
         "{error}"
@@ -183,7 +183,7 @@ fn data_of_other_plugins_is_reported_and_the_rest_goes() {
     assert!(other.join("data").exists());
     assert!(!dirs.empty_dir("disk").unwrap().exists());
     fs::remove_file(other.join("data")).unwrap();
-    cleanup(&dirs).unwrap();
+    cleanup(&dirs, &ignored).unwrap();
     assert!(!dirs.pod().exists());
 }
 
@@ -195,16 +195,16 @@ fn a_link_instead_of_the_pod_directory_is_not_followed() {
     fs::create_dir_all(elsewhere.join("volumes")).unwrap();
     fs::create_dir_all(dirs.pods()).unwrap();
     symlink(&elsewhere, dirs.pod()).unwrap();
-    assert!(cleanup(&dirs).is_err());
+    assert!(cleanup(&dirs, &ignored).is_err());
     assert!(elsewhere.join("volumes").exists());
 }
 
 #[test]
 fn nothing_there_is_a_success() {
     let scratch = Scratch::new();
-    cleanup(&scratch.dirs()).unwrap();
+    cleanup(&scratch.dirs(), &ignored).unwrap();
     fs::create_dir_all(scratch.dirs().pods()).unwrap();
-    cleanup(&scratch.dirs()).unwrap();
+    cleanup(&scratch.dirs(), &ignored).unwrap();
 }
 
 #[test]

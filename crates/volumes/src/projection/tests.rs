@@ -14,7 +14,7 @@ use super::*;
 use crate::{
     VolumeQuotas, cleanup,
     prepare::{self, MountedVolumes, VolumeError},
-    test_support::{Scratch, container, pod},
+    test_support::{Scratch, container, ignored, pod},
 };
 
 const SETTINGS: VolumeSettings = VolumeSettings {
@@ -103,7 +103,7 @@ fn prepare(
     scratch: &Scratch,
     objects: &PodObjects,
 ) -> Result<MountedVolumes, VolumeError> {
-    prepare::prepare(pod, &scratch.dirs(), &SETTINGS, objects)
+    prepare::prepare(pod, &scratch.dirs(), &SETTINGS, objects, &ignored)
 }
 
 fn read(mounted: &MountedVolumes, volume: &str, file: &str) -> String {
@@ -152,7 +152,7 @@ fn paths_are_those_of_the_kubelet_and_secrets_are_on_tmpfs() {
     assert_eq!(read(&mounted, "login", "password"), "blue");
     assert_eq!(scratch.mounts().len(), 3, "nothing is mounted twice");
 
-    cleanup(&scratch.dirs()).unwrap();
+    cleanup(&scratch.dirs(), &ignored).unwrap();
     assert!(!scratch.dirs().pod().exists());
     assert!(scratch.mounts().is_empty());
 }

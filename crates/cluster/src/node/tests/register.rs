@@ -27,6 +27,24 @@ async fn a_node_registers_at_once_and_is_ready_when_the_runtime_is() {
     agent.runtime_is_ready();
     millis(50).await;
     assert!(agent.is_ready());
+    let took = |part: &str| {
+        let name = format!("\nkubelet_node_startup_{part}duration_seconds ");
+        let text = agent.metrics.render();
+        let (_, rest) = text.split_once(&name).expect("the metric");
+        rest.lines().next().unwrap().parse::<f64>().unwrap()
+    };
+    // It waited a second for the runtime, and was ready three seconds later.
+    assert!(
+        (1.0..1.1).contains(&took("pre_registration_")),
+        "{}",
+        took("pre_registration_")
+    );
+    assert!(
+        (3.0..3.2).contains(&took("post_registration_")),
+        "{}",
+        took("post_registration_")
+    );
+    assert!(took("") > took("pre_kubelet_") + 4.0, "{}", took(""));
     let node = model.node().unwrap();
     assert_eq!(
         &*node.status.node_info.container_runtime_version,

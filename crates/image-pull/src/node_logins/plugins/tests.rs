@@ -18,6 +18,7 @@ const VERSION: &str = "credentialprovider.kubelet.k8s.io/v1";
 struct Rig {
     directory: TempDir,
     plugins: CredentialPlugins,
+    metrics: Arc<NodeMetrics>,
 }
 
 impl Rig {
@@ -43,8 +44,13 @@ impl Rig {
             env: vec![("WHO".to_owned(), "robot".to_owned())],
             token_attributes: attributes,
         };
-        let plugins = CredentialPlugins::new(vec![provider], directory.path()).unwrap();
-        Self { directory, plugins }
+        let metrics = NodeMetrics::new();
+        let plugins = CredentialPlugins::new(vec![provider], directory.path(), &metrics).unwrap();
+        Self {
+            directory,
+            plugins,
+            metrics,
+        }
     }
 
     /// Answers with the user `$WHO-$1` for these places.
@@ -194,7 +200,7 @@ fn a_program_that_is_not_there_is_an_error_at_the_start() {
             name: name.to_owned(),
             ..provider.clone()
         };
-        CredentialPlugins::new(vec![provider], rig.directory.path()).map(drop)
+        CredentialPlugins::new(vec![provider], rig.directory.path(), &rig.metrics).map(drop)
     };
     assert!(with("p").is_ok());
     assert!(matches!(with("q"), Err(PluginSetupError::Program { .. })));

@@ -1,6 +1,6 @@
 //! Creates a sandbox.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use rubelet_base::{SandboxId, event_reason};
 use rubelet_cri::v1;
@@ -14,6 +14,7 @@ use rubelet_pod_plan::{
     cri_config::sandbox_config,
     history::{HOST_PORT_HELD, NETWORK_NOT_READY},
 };
+use tokio::time::Instant;
 
 use super::{StepError, StepOutcome, removal};
 use crate::pod_task::{PodTask, repeat_backoff::RepeatBackoff};
@@ -110,8 +111,28 @@ impl PodTask {
             message: held.to_string(),
         })?;
         let host = &context.host;
+        let wanted = *self.volumes_wanted.get_or_insert_with(Instant::now);
         let objects = self.volume_objects().await?;
         host.prepare(&self.pod, driver, &objects).await?;
+        self.volumes_wanted = None;
+        for volume in &self.pod.spec.volumes {
+            let storage = &context.metrics.storage;
+            storage.volume_ready(volume.source.plugin(), wanted.elapsed());
+        }
+        let starts = &context.metrics.starts;
+        starts.pod_starting(&self.pod);
+        let result = self.run_sandbox(attempt).await;
+        if result.is_err() {
+            starts.pod_failed(&self.pod);
+        }
+        result
+    }
+
+    /// Has the runtime create the sandbox of a pod for which the host is prepared.
+    async fn run_sandbox(&mut self, attempt: u32) -> Result<SandboxId, HostError> {
+        let context = Arc::clone(&self.context);
+        let driver = context.runtime_state.borrow().cgroup_driver;
+        let host = &context.host;
         let (inputs, notes) = host.sandbox_inputs(&self.pod, attempt, driver).await?;
         let handler = self.runtime_handler().await;
         let (runtime_handler, features) = handler.map_err(|error| HostError {
@@ -133,7 +154,7 @@ impl PodTask {
         }
         let request = v1::RunPodSandboxRequest {
             config: Some(sandbox_config(&self.pod, inputs)),
-            runtime_handler,
+            runtime_handler: runtime_handler.clone(),
         };
         if self.history.sandbox_attempt != attempt {
             self.history.sandbox_attempt = attempt;
@@ -143,8 +164,13 @@ impl PodTask {
         }
         // The throttle is around the drain, so that a call that waits for the throttle does not
         // delay the stop of the agent.
-        let call = context.drain.run(context.runtime.run_pod_sandbox(request));
-        match context.starts.run(call).await {
+        let call = context
+            .drain
+            .run(timed(context.runtime.run_pod_sandbox(request)));
+        let (answer, took) = context.starts.run(call).await;
+        let starts = &context.metrics.starts;
+        starts.sandbox_ended(&runtime_handler, took, answer.is_ok());
+        match answer {
             Ok(answer) => Ok(answer.pod_sandbox_id.into()),
             Err(error) => Err(HostError::sandbox(&error)),
         }
@@ -166,6 +192,12 @@ impl PodTask {
         let known = handlers.find(|handler| *handler.name == *name).cloned();
         Ok((name, known))
     }
+}
+
+/// What comes of a call, and how long it took.
+async fn timed<T>(call: impl Future<Output = T>) -> (T, Duration) {
+    let began = Instant::now();
+    (call.await, began.elapsed())
 }
 
 fn no_user_namespaces(runtime: &str, handler: &str) -> String {

@@ -6,7 +6,7 @@ use rubelet_base::PodUid;
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 use super::*;
-use crate::test_support::{Scratch, pod};
+use crate::test_support::{Scratch, ignored, pod};
 use crate::{
     PodDirs,
     empty_dir::{self, EmptyDirRequest},
@@ -149,7 +149,7 @@ fn each_volume_has_a_bound_of_its_own_until_it_is_removed() {
     });
     assert_ne!(projects[0], projects[1]);
 
-    crate::cleanup(&dirs).unwrap();
+    crate::cleanup(&dirs, &ignored).unwrap();
     let next = root.path().join("next");
     fs::create_dir(&next).unwrap();
     let dir = open(CWD, next.as_os_str()).unwrap();
