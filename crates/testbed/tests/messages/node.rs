@@ -42,6 +42,8 @@ fn commands_to_an_agent_that_cannot_do_it() {
     said.replace(node.agent().full_name("web-b"), "web-b-NODE");
     said.replace(node.agent().full_name("stuck"), "stuck-NODE");
     said.replace(node.agent().full_name("user"), "user-NODE");
+    // During a try and right after it; between two tries it is the other.
+    said.replace("trying and failing to pull image", "image can't be pulled");
     for (problem, words) in [
         ("A pod that is not there", &["describe", "pod", "none"][..]),
         (
