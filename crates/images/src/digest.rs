@@ -172,14 +172,9 @@ impl Hasher {
     /// The digest of all chunks.
     #[must_use]
     pub fn finish(self) -> Digest {
-        use fmt::Write as _;
-        let mut hex = String::with_capacity(self.algorithm.hex_length());
-        for byte in self.context.finish().as_ref() {
-            let _ = write!(hex, "{byte:02x}");
-        }
         Digest {
             algorithm: self.algorithm,
-            hex: hex.into(),
+            hex: hex::encode(self.context.finish()).into(),
         }
     }
 }

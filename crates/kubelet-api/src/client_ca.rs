@@ -238,13 +238,7 @@ impl Bundle {
         if subject.common_name.is_empty() {
             return Ok(None);
         }
-        let digest = digest(&SHA256, own);
-        let hex: String = digest
-            .as_ref()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let id = format!("X509SHA256={hex}");
+        let id = format!("X509SHA256={}", hex::encode(digest(&SHA256, own)));
         Ok(Some(User {
             name: subject.common_name,
             uid: subject.uid.unwrap_or_default(),

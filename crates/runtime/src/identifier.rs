@@ -1,7 +1,5 @@
 //! Identifiers of sandboxes and containers: 64 hexadecimal digits, as in other runtimes.
 
-use std::fmt::Write as _;
-
 /// A new identifier of 256 random bits, so collisions are impossible in practice.
 pub(crate) fn random() -> std::io::Result<String> {
     let mut bytes = [0u8; 32];
@@ -10,11 +8,7 @@ pub(crate) fn random() -> std::io::Result<String> {
         filled +=
             rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
     }
-    let mut text = String::with_capacity(64);
-    for byte in bytes {
-        write!(text, "{byte:02x}").expect("a string takes what is written to it");
-    }
-    Ok(text)
+    Ok(hex::encode(bytes))
 }
 
 /// Reports whether a file name has the form of an identifier. Only such names are joined to paths.

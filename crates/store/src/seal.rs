@@ -45,10 +45,9 @@ impl SealKey {
     /// The cryptography library fails, in practice for lack of memory.
     pub(crate) fn new(bytes: &[u8; Self::LEN]) -> Result<Self, Unspecified> {
         let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, bytes), KEY_NAME);
-        let name = tag.as_ref()[..8].iter();
         Ok(Self {
             key: RandomizedNonceKey::new(&AES_256_GCM, bytes)?,
-            name: name.map(|byte| format!("{byte:02x}")).collect(),
+            name: hex::encode(&tag.as_ref()[..8]),
         })
     }
 }

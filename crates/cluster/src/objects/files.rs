@@ -64,11 +64,7 @@ impl FileKey {
     pub(super) fn name(&self) -> String {
         let hashed = |kind: &str, parts: &[&str]| {
             let digest = digest(&SHA256, parts.join("/").as_bytes());
-            let hex: String = digest.as_ref()[..16]
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect();
-            format!("{kind}-{hex}.json")
+            format!("{kind}-{}.json", hex::encode(&digest.as_ref()[..16]))
         };
         match self {
             Self::Object(key) => hashed(key.word(), &[&key.namespace, &key.name]),

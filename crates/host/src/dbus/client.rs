@@ -185,7 +185,7 @@ impl BusConnection {
 
     async fn authenticate(&mut self) -> io::Result<()> {
         let user = rustix::process::geteuid().as_raw().to_string();
-        let user: String = user.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let user = hex::encode(user);
         let denied = |what: String| io::Error::new(io::ErrorKind::PermissionDenied, what);
         self.send(format!("\0AUTH EXTERNAL {user}\r\n").as_bytes())
             .await?;

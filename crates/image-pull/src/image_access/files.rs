@@ -128,16 +128,10 @@ impl RecordFiles {
 }
 
 fn file(directory: &Path, of: &str) -> PathBuf {
-    directory.join(format!("{PREFIX}{}", sha256(of.as_bytes())))
-}
-
-/// SHA-256 in hexadecimal.
-pub(super) fn sha256(bytes: &[u8]) -> String {
-    let hash = digest(&SHA256, bytes);
-    hash.as_ref()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    directory.join(format!(
+        "{PREFIX}{}",
+        hex::encode(digest(&SHA256, of.as_bytes()))
+    ))
 }
 
 fn disk<'a>(step: &'static str, path: &'a Path) -> impl Fn(io::Error) -> FileError + 'a {

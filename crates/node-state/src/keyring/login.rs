@@ -86,7 +86,5 @@ fn hash(auth: &AuthConfig) -> String {
         .map(|(key, value)| format!("\"{key}\":{}", text(value)))
         .collect();
     let json = format!("{{{}}}", written.join(","));
-    let hash = digest(&SHA256, json.as_bytes());
-    let bytes = hash.as_ref().iter();
-    bytes.map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(digest(&SHA256, json.as_bytes()))
 }

@@ -59,11 +59,7 @@ struct Blobs(BTreeMap<String, Vec<u8>>);
 impl Blobs {
     /// Adds `bytes`; returns the descriptor.
     fn add(&mut self, media_type: &str, bytes: Vec<u8>) -> Value {
-        let digest: String = digest(&SHA256, &bytes)
-            .as_ref()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let digest = hex::encode(digest(&SHA256, &bytes));
         let descriptor = json!({
             "mediaType": media_type,
             "digest": format!("sha256:{digest}"),

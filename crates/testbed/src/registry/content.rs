@@ -150,12 +150,7 @@ impl Content {
     }
 
     fn add(&mut self, media_type: &str, bytes: Vec<u8>) -> Value {
-        let hex: String = digest(&SHA256, &bytes)
-            .as_ref()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let digest = format!("sha256:{hex}");
+        let digest = format!("sha256:{}", hex::encode(digest(&SHA256, &bytes)));
         let descriptor = json!({
             "mediaType": media_type,
             "digest": digest,

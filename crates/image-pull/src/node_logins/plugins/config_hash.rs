@@ -1,7 +1,5 @@
 //! Tells one configuration of credential provider plugins from another.
 
-use std::fmt::Write as _;
-
 use aws_lc_rs::digest::{Context, SHA256};
 
 /// The hash of the files of a configuration, in their order, as the kubelet shows it: `sha256:` and the digits of
@@ -13,12 +11,7 @@ pub fn config_hash(files: &[String]) -> String {
         context.update(&(file.len() as u64).to_be_bytes());
         context.update(file.as_bytes());
     }
-    let mut text = "sha256:".to_owned();
-    for byte in context.finish().as_ref() {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    format!("sha256:{}", hex::encode(context.finish()))
 }
 
 #[cfg(test)]
