@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::Embedded;
 use crate::cleanup::{cgroups, mounts, network, nft, processes};
+use crate::{CgroupDriver, Embedded};
 
 /// Directories of records and of incomplete work, anywhere below the root and the run directory:
 /// their contents belong to pods.
@@ -41,11 +41,12 @@ pub fn of(embedded: &Embedded, own: &[u32]) -> Result<BTreeSet<String>> {
             found.insert(format!("mount {}", mount.display()));
         }
     }
+    let tops = CgroupDriver::ALL.map(|driver| driver.directory(scratch.tag()));
     for cgroup in cgroups::of(scratch.tag())? {
-        // A pod's own cgroup is created and removed by the client of the runtime.
+        // A pod's own cgroup is created and removed by the client of the runtime, or stays with systemd.
         let is_pods = cgroup
             .parent()
-            .is_some_and(|top| top.ends_with(scratch.tag()));
+            .is_some_and(|parent| tops.iter().any(|top| parent.ends_with(top)));
         if !is_pods {
             found.insert(format!("cgroup {}", cgroup.display()));
         }

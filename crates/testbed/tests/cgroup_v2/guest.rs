@@ -101,7 +101,9 @@ pub(crate) fn run_after(
     assert!(controllers.contains("memory"), "{controllers}");
     // The output so far is more helpful than the timeout.
     let seconds = timeout.as_secs() - 10;
-    let command = format!("{prepare}; timeout {seconds} {program} {filter}");
+    let tests = format!("{{ timeout {seconds} {program} {filter}; echo $? > /run/code; }} 2>&1");
+    // Also to the file `stream` in the guest's directory: who waits sees how far they are.
+    let command = format!("{prepare}; {tests} | tee /dev/ttyS2; exit $(cat /run/code)");
     let ran = vm.try_run(&command, timeout)?;
     assert_eq!(ran.code, 0, "{}", ran.output);
     Ok(ran.output)
