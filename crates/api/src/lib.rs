@@ -57,4 +57,5 @@ pub mod security;
 pub mod static_uid;
 pub mod status;
 pub mod volume;
+pub mod volume_plugin;
 pub mod wire;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::{
     container::{FieldPath, ObjectKind, PullPolicy, ResourceField},
     resources::Bytes,
+    volume_plugin::VolumePlugin,
 };
 
 /// One entry of `volumes`.
@@ -54,17 +55,14 @@ impl VolumeSource {
         }
     }
 
-    /// The name of the kubelet's plugin for such volumes.
+    /// The kubelet's plugin for such volumes.
     #[must_use]
-    pub fn plugin(&self) -> &'static str {
+    pub fn plugin(&self) -> VolumePlugin {
         match self {
-            Self::EmptyDir { .. } => "kubernetes.io/empty-dir",
-            Self::HostPath { .. } => "kubernetes.io/host-path",
-            Self::Image { .. } => "kubernetes.io/image",
-            Self::Files(FileVolume::ConfigMap(_)) => "kubernetes.io/configmap",
-            Self::Files(FileVolume::Secret(_)) => "kubernetes.io/secret",
-            Self::Files(FileVolume::DownwardApi { .. }) => "kubernetes.io/downward-api",
-            Self::Files(FileVolume::Projected { .. }) => "kubernetes.io/projected",
+            Self::EmptyDir { .. } => VolumePlugin::EmptyDir,
+            Self::HostPath { .. } => VolumePlugin::HostPath,
+            Self::Image { .. } => VolumePlugin::Image,
+            Self::Files(files) => files.plugin(),
         }
     }
 
@@ -115,6 +113,17 @@ pub enum FileVolume {
 }
 
 impl FileVolume {
+    /// The kubelet's plugin for such volumes.
+    #[must_use]
+    pub fn plugin(&self) -> VolumePlugin {
+        match self {
+            Self::ConfigMap(_) => VolumePlugin::ConfigMap,
+            Self::Secret(_) => VolumePlugin::Secret,
+            Self::DownwardApi { .. } => VolumePlugin::DownwardApi,
+            Self::Projected { .. } => VolumePlugin::Projected,
+        }
+    }
+
     /// The `sources` of a projected volume; of another volume, nothing.
     #[must_use]
     pub fn projections(&self) -> &[Projection] {

@@ -17,6 +17,7 @@ mod peers;
 mod pleg;
 mod pod_counts;
 mod pods;
+mod probe;
 mod process;
 mod runtime;
 mod shutdowns;
@@ -117,6 +118,7 @@ impl NodeMetrics {
     #[must_use]
     pub fn render(&self) -> String {
         self.pleg.look();
+        self.pod_counts.look();
         self.api.look();
         self.process.look();
         self.tasks.look();

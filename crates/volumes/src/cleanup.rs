@@ -11,6 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rubelet_api::volume_plugin::VolumePlugin;
 use rubelet_base::{ErrorChain, PodUid};
 use rubelet_host::{
     mount::{self, UnmountOutcome},
@@ -20,10 +21,9 @@ use rustix::fs::OFlags;
 
 pub use crate::remove::RemoveProblem;
 use crate::{
-    dirs::{EMPTY_DIR_PLUGIN, PLUGINS, PodDirs, SUB_PATHS, VOLUMES, pods_dir},
+    dirs::{PLUGINS, PodDirs, SUB_PATHS, VOLUMES, pods_dir},
     empty_dir::quota,
     observe::{VolumeObserver, observed},
-    projection::PLUGINS_OF_FILES,
     remove::{Limits, tree},
 };
 
@@ -179,8 +179,8 @@ fn unmount_all(pod: &Path) -> Vec<CleanupProblem> {
         Ok(mounts) => mounts,
         Err(error) => return vec![error.into()],
     };
-    let volumes = own_plugins().map(|plugin| pod.join(VOLUMES).join(plugin));
-    let ours: Vec<PathBuf> = volumes.chain([pod.join(SUB_PATHS)]).collect();
+    let volumes = OWN_PLUGINS.map(|plugin| pod.join(VOLUMES).join(plugin.directory()));
+    let ours: Vec<PathBuf> = volumes.into_iter().chain([pod.join(SUB_PATHS)]).collect();
     let mut problems = Vec::new();
     for entry in mountinfo::at_or_below(&mounts, pod) {
         let path = entry.mount_point.clone();
@@ -213,7 +213,7 @@ fn remove_own_volumes(
 ) -> io::Result<Vec<RemoveProblem>> {
     // The markers first: a partially removed volume must not count as complete.
     let mut problems = tree(fd.as_fd(), pod, OsStr::new(PLUGINS), Limits::ALL);
-    for plugin in own_plugins() {
+    for plugin in OWN_PLUGINS {
         problems.extend(remove_volumes_of(pod, fd, plugin, observer)?);
     }
     Ok(problems)
@@ -240,20 +240,24 @@ fn remove_contents(
 }
 
 /// The plugins whose volumes Rubelet removes.
-fn own_plugins() -> impl Iterator<Item = &'static str> {
-    [EMPTY_DIR_PLUGIN].into_iter().chain(PLUGINS_OF_FILES)
-}
+const OWN_PLUGINS: [VolumePlugin; 5] = [
+    VolumePlugin::EmptyDir,
+    VolumePlugin::ConfigMap,
+    VolumePlugin::DownwardApi,
+    VolumePlugin::Projected,
+    VolumePlugin::Secret,
+];
 
 fn remove_volumes_of(
     pod: &Path,
     fd: &File,
-    plugin: &str,
+    plugin: VolumePlugin,
     observer: VolumeObserver<'_>,
 ) -> io::Result<Vec<RemoveProblem>> {
-    let path = pod.join(VOLUMES).join(plugin);
+    let relative = Path::new(VOLUMES).join(plugin.directory());
+    let path = pod.join(&relative);
     let within = rustix::fs::ResolveFlags::NO_XDEV | rustix::fs::ResolveFlags::NO_SYMLINKS;
     let flags = DIR_FLAGS | OFlags::CLOEXEC;
-    let relative = Path::new(VOLUMES).join(plugin);
     match rustix::fs::openat2(fd, relative, flags, rustix::fs::Mode::empty(), within) {
         Ok(of_plugin) => {
             let volumes = of_plugin.as_fd();
@@ -265,9 +269,7 @@ fn remove_volumes_of(
                 }
                 problems
             };
-            // As directories, names of plugins have no slash.
-            let plugin = plugin.replace('~', "/");
-            let remove = |name| observed(observer, &plugin, || remove(name), Vec::is_empty);
+            let remove = |name| observed(observer, plugin, || remove(name), Vec::is_empty);
             Ok(names(&path)?.iter().flat_map(remove).collect())
         }
         Err(rustix::io::Errno::NOENT) => Ok(Vec::new()),

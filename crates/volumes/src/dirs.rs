@@ -2,12 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use rubelet_api::volume_plugin::VolumePlugin;
 use rubelet_base::PodUid;
 
-/// Name of the plugin `kubernetes.io/empty-dir` as a directory.
-pub(crate) const EMPTY_DIR_PLUGIN: &str = "kubernetes.io~empty-dir";
-/// Name of the plugin `kubernetes.io/configmap` as a directory.
-pub(crate) const CONFIG_MAP_PLUGIN: &str = "kubernetes.io~configmap";
 pub(crate) const VOLUMES: &str = "volumes";
 pub(crate) const SUB_PATHS: &str = "volume-subpaths";
 pub(crate) const PLUGINS: &str = "plugins";
@@ -87,10 +84,7 @@ impl PodDirs {
     /// # Errors
     /// The volume's name is not a valid directory name.
     pub fn empty_dir(&self, volume: &str) -> Result<PathBuf, UnsafeName> {
-        Ok(self
-            .volumes()
-            .join(EMPTY_DIR_PLUGIN)
-            .join(component(volume)?))
+        self.volume(VolumePlugin::EmptyDir, volume)
     }
 
     /// The directory whose file `ready` marks an `emptyDir` as complete.
@@ -100,16 +94,16 @@ impl PodDirs {
     pub(crate) fn empty_dir_marker(&self, volume: &str) -> Result<PathBuf, UnsafeName> {
         Ok(self
             .plugins()
-            .join(EMPTY_DIR_PLUGIN)
+            .join(VolumePlugin::EmptyDir.directory())
             .join(component(volume)?))
     }
 
-    /// The directory of a volume of another plugin, such as `kubernetes.io~secret`.
+    /// The directory of a volume.
     ///
     /// # Errors
     /// As [`Self::empty_dir`].
-    pub fn volume(&self, plugin: &str, volume: &str) -> Result<PathBuf, UnsafeName> {
-        let dir = self.volumes().join(component(plugin)?);
+    pub fn volume(&self, plugin: VolumePlugin, volume: &str) -> Result<PathBuf, UnsafeName> {
+        let dir = self.volumes().join(plugin.directory());
         Ok(dir.join(component(volume)?))
     }
 

@@ -13,7 +13,6 @@ use rubelet_api::{
 use crate::{
     dirs::{PodDirs, UnsafeName},
     empty_dir::quota,
-    projection::plugin_of,
 };
 
 /// A volume whose space is measured.
@@ -57,7 +56,7 @@ fn place(
             Some((dirs.empty_dir(name)?, *medium == Medium::Disk))
         }
         VolumeSource::Files(files) => {
-            let path = dirs.volume(plugin_of(files), name)?;
+            let path = dirs.volume(files.plugin(), name)?;
             Some((path, matches!(files, FileVolume::ConfigMap(_))))
         }
         VolumeSource::HostPath { .. } | VolumeSource::Image { .. } => None,

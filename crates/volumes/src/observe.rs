@@ -1,26 +1,28 @@
 //! What operations on volumes tell whoever counts them.
 
+use rubelet_api::volume_plugin::VolumePlugin;
+
 /// Something about an operation on one volume. Operations follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VolumeEvent<'a> {
+pub enum VolumeEvent {
     /// It begins.
     Began,
     /// It is over.
     Ended {
-        /// The kubelet's name of the plugin, such as `kubernetes.io/empty-dir`.
-        plugin: &'a str,
+        /// Of the volume.
+        plugin: VolumePlugin,
         /// Whether it succeeded.
         is_ok: bool,
     },
 }
 
 /// Is told of each operation on a volume.
-pub type VolumeObserver<'a> = &'a dyn Fn(VolumeEvent<'_>);
+pub type VolumeObserver<'a> = &'a dyn Fn(VolumeEvent);
 
 /// Does `work` on a volume, and tells how it went; `is_ok` judges the result.
 pub(crate) fn observed<T>(
     observer: VolumeObserver<'_>,
-    plugin: &str,
+    plugin: VolumePlugin,
     work: impl FnOnce() -> T,
     is_ok: impl FnOnce(&T) -> bool,
 ) -> T {

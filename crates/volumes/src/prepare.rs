@@ -219,6 +219,7 @@ mod tests {
         container::PullPolicy,
         downward::Allocatable,
         volume::{DownwardContent, DownwardFile, FileVolume, HostPathCheck, Medium},
+        volume_plugin::VolumePlugin,
     };
     use rubelet_base::ErrorChain;
 
@@ -349,23 +350,16 @@ mod tests {
             volume("tools", image),
         ];
         let seen = RefCell::new(Vec::new());
-        let observer = |event: VolumeEvent<'_>| {
+        let observer = |event: VolumeEvent| {
             if let VolumeEvent::Ended { plugin, is_ok } = event {
-                seen.borrow_mut().push((plugin.to_owned(), is_ok));
+                seen.borrow_mut().push((plugin, is_ok));
             }
         };
-        let expected = |plugin: &str, is_ok| (plugin.to_owned(), is_ok);
         prepare(&pod, &dirs, &SETTINGS, &PodObjects::default(), &observer).unwrap_err();
-        let disk = "kubernetes.io/empty-dir";
-        assert_eq!(
-            seen.take(),
-            [
-                expected(disk, true),
-                expected("kubernetes.io/host-path", false)
-            ]
-        );
+        let disk = VolumePlugin::EmptyDir;
+        assert_eq!(seen.take(), [(disk, true), (VolumePlugin::HostPath, false)]);
         remove_volumes(&dirs, &observer).unwrap();
-        assert_eq!(seen.take(), [expected(disk, true)]);
+        assert_eq!(seen.take(), [(disk, true)]);
         cleanup(&dirs, &observer).unwrap();
         assert_eq!(seen.take(), []);
     }

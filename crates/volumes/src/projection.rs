@@ -16,30 +16,12 @@ use rubelet_api::{
 use crate::{
     atomic_writer::{self, WriteError},
     directory,
-    dirs::{CONFIG_MAP_PLUGIN, PodDirs, UnsafeName},
+    dirs::{PodDirs, UnsafeName},
     empty_dir::{self, EmptyDirError, EmptyDirRequest},
     ownership::{self, GroupAccess, OwnershipError},
     payload::{self, PayloadError},
     settings::VolumeSettings,
 };
-
-// Names of the plugins as directories.
-const DOWNWARD_API: &str = "kubernetes.io~downward-api";
-const PROJECTED: &str = "kubernetes.io~projected";
-const SECRET: &str = "kubernetes.io~secret";
-
-/// The directories of all plugins of such volumes.
-pub(crate) const PLUGINS_OF_FILES: [&str; 4] = [CONFIG_MAP_PLUGIN, DOWNWARD_API, PROJECTED, SECRET];
-
-/// The directory of the plugin of a volume.
-pub(crate) fn plugin_of(files: &FileVolume) -> &'static str {
-    match files {
-        FileVolume::ConfigMap(_) => CONFIG_MAP_PLUGIN,
-        FileVolume::DownwardApi { .. } => DOWNWARD_API,
-        FileVolume::Secret(_) => SECRET,
-        FileVolume::Projected { .. } => PROJECTED,
-    }
-}
 
 /// A volume of files can't be created.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +73,7 @@ pub(crate) fn prepare(
         }
     };
     let payload = payload::of(pod, name, files, objects, settings.allocatable)?;
-    let path = dirs.volume(plugin_of(files), name)?;
+    let path = dirs.volume(files.plugin(), name)?;
     let fs_group = pod.spec.security.fs_group;
     let request = EmptyDirRequest {
         name,

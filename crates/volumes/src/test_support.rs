@@ -119,4 +119,4 @@ pub(crate) fn container(name: &str) -> Container {
 }
 
 /// Does not count operations on volumes.
-pub(crate) fn ignored(_: crate::VolumeEvent<'_>) {}
+pub(crate) fn ignored(_: crate::VolumeEvent) {}

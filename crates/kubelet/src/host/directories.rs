@@ -69,7 +69,7 @@ pub(super) fn refresh(
 }
 
 /// Counts operations on volumes.
-fn counted(inner: &LocalHostState, operation: VolumeOperation) -> impl Fn(VolumeEvent<'_>) {
+fn counted(inner: &LocalHostState, operation: VolumeOperation) -> impl Fn(VolumeEvent) {
     let metrics = &inner.settings.metrics.storage;
     let began = Cell::new(Instant::now());
     move |event| match event {

@@ -29,7 +29,7 @@ use tokio::{
 };
 use tracing::{error, info};
 
-use self::abandoned::AbandonedSandboxes;
+use self::{abandoned::AbandonedSandboxes, counts::WorkingPods};
 use super::{
     admission::{AdmitError, RestoredPod},
     decide::{TableAction, TableSnapshot, TaskView, decide},
@@ -49,6 +49,7 @@ pub(crate) struct PodTable {
     shutdown: watch::Receiver<ShutdownState>,
     node_name: Arc<str>,
     tasks: BTreeMap<PodUid, TaskEntry>,
+    working: WorkingPods,
     running: JoinSet<TaskEnd>,
     by_id: BTreeMap<tokio::task::Id, PodUid>,
     on_disk: BTreeSet<PodUid>,
@@ -94,8 +95,6 @@ enum NewTask {
 struct TaskEntry {
     view: TaskView,
     control: watch::Sender<PodControl>,
-    /// Whether the pod comes from a manifest; `None` if no source has named it.
-    is_static: Option<bool>,
 }
 
 impl PodTable {
@@ -116,6 +115,7 @@ impl PodTable {
             shutdown,
             node_name,
             tasks: BTreeMap::new(),
+            working: WorkingPods::default(),
             running: JoinSet::new(),
             by_id: BTreeMap::new(),
             on_disk: BTreeSet::new(),
@@ -176,6 +176,7 @@ impl PodTable {
 
     /// Keeps the tasks in line with the sources, for ever.
     pub(crate) async fn run(mut self) {
+        self.show_counts();
         self.on_disk = self.context.host.pods_on_disk().await.into_iter().collect();
         let mut statuses = self.context.board.versions();
         loop {
@@ -193,7 +194,6 @@ impl PodTable {
             // Before the first list as well: a pod that waits for the runtime is shown as pending.
             self.show_waiting(&desired).await;
             self.read_node(&desired);
-            self.count(&desired);
             self.heartbeat.beat();
             let now = Instant::now();
             let rested = self
@@ -452,6 +452,7 @@ impl PodTable {
             }
         };
         let (sender, receiver) = watch::channel(control);
+        let shown = receiver.clone();
         let intents = self.context.intents.watch(&uid).await;
         // For a pod in the list, only an observation that is newer than the list counts.
         let listed = {
@@ -473,14 +474,9 @@ impl PodTable {
         task.note_abandoned_sandbox(self.abandoned.take(&uid, Instant::now()));
         let id = self.running.spawn(task.run()).id();
         self.by_id.insert(id, uid.clone());
-        self.tasks.insert(
-            uid,
-            TaskEntry {
-                view,
-                control: sender,
-                is_static,
-            },
-        );
+        self.working.began(uid.clone(), shown, is_static);
+        let control = sender;
+        self.tasks.insert(uid, TaskEntry { view, control });
     }
 
     fn ended(&mut self, ended: Result<(tokio::task::Id, TaskEnd), tokio::task::JoinError>) {
@@ -538,6 +534,7 @@ impl PodTable {
         }
         // Last: `note_replaced` and the event above read the entry.
         self.tasks.remove(&uid);
+        self.working.ended(&uid);
     }
 }
 

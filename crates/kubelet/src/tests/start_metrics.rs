@@ -138,12 +138,11 @@ async fn pods_and_volumes_are_counted_until_they_are_gone() {
         &format!(
             "terminationGracePeriodSeconds: 20, {APP}, \
              volumes: [{{name: a, emptyDir: {{}}}}, {{name: b, hostPath: {{path: /tmp}}}}, \
-             {{name: c, emptyDir: {{}}}}]"
+             {{name: c, emptyDir: {{}}}}, {{name: d, image: {{reference: 'tools:1'}}}}]"
         ),
     );
     node.apply("other", APP);
     node.until_running().await;
-    sleep(seconds(11)).await;
     let working = |stage: &str, config: &str, is_static: &str| {
         format!(
             "kubelet_working_pods{{config=\"{config}\",lifecycle=\"{stage}\",static=\"{is_static}\"}}"
@@ -152,6 +151,12 @@ async fn pods_and_volumes_are_counted_until_they_are_gone() {
     let volumes = |plugin: &str, state: &str| {
         format!(
             "volume_manager_total_volumes{{plugin_name=\"kubernetes.io/{plugin}\",state=\"{state}_state_of_world\"}}"
+        )
+    };
+    let ready = |plugin: &str| {
+        format!(
+            "volume_operation_total_seconds_count{{operation_name=\"overall_volume_mount\",\
+             plugin_name=\"kubernetes.io/{plugin}\"}}"
         )
     };
     assert_values(
@@ -165,10 +170,16 @@ async fn pods_and_volumes_are_counted_until_they_are_gone() {
             (&volumes("empty-dir", "desired"), 2.0),
             (&volumes("empty-dir", "actual"), 2.0),
             (&volumes("host-path", "actual"), 1.0),
+            (&ready("empty-dir"), 2.0),
         ],
     );
+    // The runtime mounts it.
+    let text = node.metrics.render();
+    assert!(!text.contains(&ready("image")), "{text}");
     node.remove_manifest("web");
-    sleep(seconds(11)).await;
+    let ending = format!("{} 1\n", working("terminating", "orphan", "true"));
+    node.until("web ends", |node| node.metrics.render().contains(&ending))
+        .await;
     assert_values(
         &node,
         &[
@@ -182,8 +193,10 @@ async fn pods_and_volumes_are_counted_until_they_are_gone() {
     let text = node.metrics.render();
     assert!(!text.contains(&volumes("empty-dir", "desired")), "{text}");
     node.until("web is gone", |node| node.is_gone(&uid)).await;
-    sleep(seconds(11)).await;
-    assert_values(&node, &[(&working("terminating", "orphan", "true"), 0.0)]);
+    node.until("its task is over", |node| {
+        !node.metrics.render().contains(&ending)
+    })
+    .await;
     let text = node.metrics.render();
     assert!(!text.contains("volume_manager_total_volumes{"), "{text}");
 }

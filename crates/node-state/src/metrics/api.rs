@@ -1,10 +1,13 @@
 //! Metrics of the communication with the API server.
 
-use std::{sync::OnceLock, time::Duration};
+use std::time::Duration;
 
 use prometheus::{Gauge, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge};
 
-use super::factory::{FAST_BUCKETS, MetricFactory};
+use super::{
+    factory::{FAST_BUCKETS, MetricFactory},
+    probe::Probe,
+};
 
 /// Buckets of upstream's request durations, in seconds.
 const REQUEST_BUCKETS: &[f64] = &[
@@ -29,26 +32,20 @@ const ROTATION_BUCKETS: &[f64] = &[
     124_416_000.0,
 ];
 
-/// A total so far.
-type Count = Box<dyn Fn() -> u64 + Send + Sync>;
-
-/// Seconds until a certificate expires.
-type Ttl = Box<dyn Fn() -> f64 + Send + Sync>;
-
 /// Metrics of requests to the API server.
 pub struct ApiMetrics {
     requests: IntCounterVec,
     durations: HistogramVec,
     status_lag: Histogram,
     status_sync: Histogram,
-    client_ttl: (Gauge, OnceLock<Ttl>),
-    server_ttl: (Gauge, OnceLock<Ttl>),
+    client_ttl: (Gauge, Probe<f64>),
+    server_ttl: (Gauge, Probe<f64>),
     /// Failed renewals of the client certificate.
     pub client_renew_errors: IntCounter,
     /// Failed renewals of the kubelet serving certificate.
     pub server_renew_errors: IntCounter,
     server_rotation: Histogram,
-    events_dropped: (IntGauge, OnceLock<Count>),
+    events_dropped: (IntGauge, Probe<u64>),
 }
 
 impl ApiMetrics {
@@ -95,21 +92,19 @@ impl ApiMetrics {
                     "rubelet_events_dropped",
                     "Events not sent to the API server since the agent started, except those beyond the limit of one object.",
                 ),
-                OnceLock::new(),
+                Probe::new(),
             ),
         }
     }
 
     /// Sets the source of the client certificate's remaining validity, evaluated at each scrape.
     pub fn set_client_ttl(&self, ttl: impl Fn() -> f64 + Send + Sync + 'static) {
-        // Set once: an agent has one.
-        let _ = self.client_ttl.1.set(Box::new(ttl));
+        self.client_ttl.1.set(ttl);
     }
 
     /// The same of the kubelet serving certificate.
     pub fn set_server_ttl(&self, ttl: impl Fn() -> f64 + Send + Sync + 'static) {
-        // Set once: an agent has one.
-        let _ = self.server_ttl.1.set(Box::new(ttl));
+        self.server_ttl.1.set(ttl);
     }
 
     /// The kubelet serving certificate was replaced at this age.
@@ -119,17 +114,16 @@ impl ApiMetrics {
 
     /// Sets the source of the number of dropped events, evaluated at each scrape.
     pub fn set_events_dropped(&self, count: impl Fn() -> u64 + Send + Sync + 'static) {
-        // Set once: an agent has one.
-        let _ = self.events_dropped.1.set(Box::new(count));
+        self.events_dropped.1.set(count);
     }
 
     /// Updates the metrics that are evaluated at each scrape.
     pub(super) fn look(&self) {
         for (gauge, ttl) in [&self.client_ttl, &self.server_ttl] {
-            gauge.set(ttl.get().map_or(f64::INFINITY, |ttl| ttl()));
+            gauge.set(ttl.read().unwrap_or(f64::INFINITY));
         }
         let (gauge, count) = &self.events_dropped;
-        let count = count.get().map_or(0, |count| count());
+        let count = count.read().unwrap_or_default();
         gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
@@ -153,12 +147,12 @@ impl ApiMetrics {
     }
 }
 
-fn ttl(factory: &MetricFactory<'_>, name: &str, kind: &str) -> (Gauge, OnceLock<Ttl>) {
+fn ttl(factory: &MetricFactory<'_>, name: &str, kind: &str) -> (Gauge, Probe<f64>) {
     let gauge = factory.seconds(
         &format!("kubelet_certificate_manager_{name}_ttl_seconds"),
         &format!(
             "Gauge of the TTL (time-to-live) of the Kubelet's {kind} certificate. The value is in seconds until certificate expiry (negative if already expired). If {kind} certificate is invalid or unused, the value will be +INF."
         ),
     );
-    (gauge, OnceLock::new())
+    (gauge, Probe::new())
 }

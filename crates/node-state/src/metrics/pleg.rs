@@ -1,11 +1,14 @@
 //! Metrics of PLEG.
 
-use std::{fmt, sync::OnceLock, time::Duration};
+use std::{fmt, time::Duration};
 
 use jiff::Timestamp;
 use prometheus::{Gauge, Histogram, IntCounter, IntCounterVec, IntGauge, IntGaugeVec};
 
-use super::factory::{DEFAULT_BUCKETS, FAST_BUCKETS, MetricFactory};
+use super::{
+    factory::{DEFAULT_BUCKETS, FAST_BUCKETS, MetricFactory},
+    probe::Probe,
+};
 
 /// Values that are read at each scrape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,9 +22,6 @@ pub struct PlegSnapshot {
     /// Pods whose inspections hang.
     pub quarantined_pods: usize,
 }
-
-/// Returns [`PlegSnapshot`].
-type Probe = Box<dyn Fn() -> PlegSnapshot + Send + Sync>;
 
 /// All states of [`PlegMetrics::set_running`], with upstream's names.
 const STATES: [&str; 4] = ["created", "exited", "running", "unknown"];
@@ -65,7 +65,7 @@ pub struct PlegMetrics {
     quarantined_pods: IntGauge,
     relist_in_progress: Gauge,
     inspection_in_progress: Gauge,
-    probe: OnceLock<Probe>,
+    probe: Probe<PlegSnapshot>,
 }
 
 impl PlegMetrics {
@@ -166,16 +166,14 @@ impl PlegMetrics {
                 "rubelet_pleg_inspection_in_progress_seconds",
                 "Age of the oldest running inspection; 0 if there is none.",
             ),
-            probe: OnceLock::new(),
+            probe: Probe::new(),
         }
     }
 
-    /// Sets the source of [`PlegSnapshot`], called at each scrape; only the first call has an
-    /// effect. It must not wait for the runtime, and should hold no strong reference to these
-    /// metrics.
+    /// Sets the source of [`PlegSnapshot`], called at each scrape. It must not wait for the runtime,
+    /// and should hold no strong reference to these metrics.
     pub fn set_probe(&self, probe: impl Fn() -> PlegSnapshot + Send + Sync + 'static) {
-        // A second PLEG of one node does not exist.
-        let _ = self.probe.set(Box::new(probe));
+        self.probe.set(probe);
     }
 
     /// Sets `kubelet_running_pods`, the pods with a sandbox that is ready, and
@@ -208,10 +206,9 @@ impl PlegMetrics {
 
     /// Updates the metrics that are read at each scrape.
     pub(super) fn look(&self) {
-        let Some(probe) = self.probe.get() else {
+        let Some(now) = self.probe.read() else {
             return;
         };
-        let now = probe();
         let seconds = |age: Option<Duration>| age.unwrap_or_default().as_secs_f64();
         if let Some(at) = now.last_seen {
             self.last_seen.set(at.as_second());

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec};
+use rubelet_api::volume_plugin::VolumePlugin;
 
-use super::factory::MetricFactory;
+use super::{factory::MetricFactory, probe::Probe};
 
 /// What the task of a pod does, with upstream's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,9 +85,9 @@ pub struct PodCounts {
     /// Pods with a task.
     pub working: BTreeMap<(WorkStage, WorkOrigin), usize>,
     /// Volumes that pods are to have, by plugin.
-    pub desired_volumes: BTreeMap<&'static str, usize>,
+    pub desired_volumes: BTreeMap<VolumePlugin, usize>,
     /// Volumes that were made and not removed, by plugin.
-    pub actual_volumes: BTreeMap<&'static str, usize>,
+    pub actual_volumes: BTreeMap<VolumePlugin, usize>,
 }
 
 /// How many pods there are.
@@ -100,6 +101,7 @@ pub struct PodCountMetrics {
     volumes: IntGaugeVec,
     orphans: IntCounter,
     restarts: IntCounterVec,
+    probe: Probe<PodCounts>,
 }
 
 impl PodCountMetrics {
@@ -153,16 +155,29 @@ impl PodCountMetrics {
                  extremely uncommon for API pods)",
                 "static",
             ),
+            probe: Probe::new(),
         };
         for is_static in [false, true] {
             this.restarts.with_label_values(&[static_label(is_static)]);
         }
-        this.set(&PodCounts::default());
+        this.show(&PodCounts::default());
         this
     }
 
-    /// Shows these numbers.
-    pub fn set(&self, counts: &PodCounts) {
+    /// Sets the source of the numbers, called at each scrape. It must not wait, and should hold no
+    /// strong reference to these metrics.
+    pub fn set_probe(&self, probe: impl Fn() -> PodCounts + Send + Sync + 'static) {
+        self.probe.set(probe);
+    }
+
+    /// Updates the metrics that are read at each scrape.
+    pub(super) fn look(&self) {
+        if let Some(counts) = self.probe.read() {
+            self.show(&counts);
+        }
+    }
+
+    fn show(&self, counts: &PodCounts) {
         let gauge = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         for (vector, numbers) in [
             (&self.desired, counts.desired),
@@ -195,7 +210,7 @@ impl PodCountMetrics {
             ("actual_state_of_world", &counts.actual_volumes),
         ] {
             for (plugin, number) in volumes {
-                let labels = [*plugin, state];
+                let labels = [plugin.as_str(), state];
                 self.volumes.with_label_values(&labels).set(gauge(*number));
             }
         }

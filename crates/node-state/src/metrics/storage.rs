@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use prometheus::HistogramVec;
+use rubelet_api::volume_plugin::VolumePlugin;
 
 use super::factory::MetricFactory;
 
@@ -57,21 +58,21 @@ impl StorageMetrics {
     /// An operation on a volume of this plugin took this long.
     pub fn operation_ended(
         &self,
-        plugin: &str,
+        plugin: VolumePlugin,
         operation: VolumeOperation,
         took: Duration,
         is_ok: bool,
     ) {
         let status = if is_ok { "success" } else { "fail-unknown" };
         // No volume of an older plugin is handed to a CSI driver.
-        let labels = [plugin, operation.as_str(), status, "false"];
+        let labels = [plugin.as_str(), operation.as_str(), status, "false"];
         let histogram = self.operations.with_label_values(&labels);
         histogram.observe(took.as_secs_f64());
     }
 
     /// A volume of this plugin was ready this long after its pod had been taken up.
-    pub fn volume_ready(&self, plugin: &str, took: Duration) {
-        let labels = [plugin, "overall_volume_mount"];
+    pub fn volume_ready(&self, plugin: VolumePlugin, took: Duration) {
+        let labels = [plugin.as_str(), "overall_volume_mount"];
         let histogram = self.totals.with_label_values(&labels);
         histogram.observe(took.as_secs_f64());
     }

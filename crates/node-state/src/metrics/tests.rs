@@ -9,6 +9,7 @@ use rubelet_api::{
     parse::api_pod,
     pod::Pod,
     status::{ContainerState, ContainerStatus, PodStatus, Terminated},
+    volume_plugin::VolumePlugin,
 };
 use rubelet_base::PodUid;
 use rubelet_cri::CALLS;
@@ -246,11 +247,16 @@ fn start_something(metrics: &NodeMetrics) {
     images.requested(PullPolicy::Always, None, None);
     images.access_checked(AccessVerdict::Policy);
     images.plugin_ran("p", Duration::ZERO, false);
-    storage.operation_ended("p", VolumeOperation::Mount, Duration::ZERO, true);
-    storage.volume_ready("p", Duration::ZERO);
+    storage.operation_ended(
+        VolumePlugin::EmptyDir,
+        VolumeOperation::Mount,
+        Duration::ZERO,
+        true,
+    );
+    storage.volume_ready(VolumePlugin::EmptyDir, Duration::ZERO);
     let mut counts = PodCounts::default();
-    counts.actual_volumes.insert("p", 1);
-    metrics.pod_counts.set(&counts);
+    counts.actual_volumes.insert(VolumePlugin::EmptyDir, 1);
+    metrics.pod_counts.set_probe(move || counts.clone());
     let start = ObservedStart {
         created: Some(Timestamp::UNIX_EPOCH),
         progress: StartProgress::New,

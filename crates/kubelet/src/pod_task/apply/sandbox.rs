@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use rubelet_api::volume_plugin::VolumePlugin;
 use rubelet_base::{SandboxId, event_reason};
 use rubelet_cri::v1;
 use rubelet_node_state::{
@@ -115,9 +116,11 @@ impl PodTask {
         let objects = self.volume_objects().await?;
         host.prepare(&self.pod, driver, &objects).await?;
         self.volumes_wanted = None;
-        for volume in &self.pod.spec.volumes {
+        let plugins = self.pod.spec.volumes.iter().map(|it| it.source.plugin());
+        // The runtime makes those of images, with the containers.
+        for plugin in plugins.filter(|plugin| *plugin != VolumePlugin::Image) {
             let storage = &context.metrics.storage;
-            storage.volume_ready(volume.source.plugin(), wanted.elapsed());
+            storage.volume_ready(plugin, wanted.elapsed());
         }
         let starts = &context.metrics.starts;
         starts.pod_starting(&self.pod);
