@@ -1,8 +1,6 @@
 //! The kubelet's plugins that make volumes.
 
-use std::fmt;
-
-/// The kubelet's plugin for a kind of volumes. Shown by its name, such as `kubernetes.io/empty-dir`.
+/// The kubelet's plugin for a kind of volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VolumePlugin {
     /// Of `configMap`.
@@ -22,7 +20,7 @@ pub enum VolumePlugin {
 }
 
 impl VolumePlugin {
-    /// Its name.
+    /// Its name, such as `kubernetes.io/empty-dir`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -41,11 +39,5 @@ impl VolumePlugin {
     #[must_use]
     pub fn directory(self) -> String {
         self.as_str().replace('/', "~")
-    }
-}
-
-impl fmt::Display for VolumePlugin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }

@@ -37,7 +37,7 @@ use super::{
     orphan,
 };
 use crate::{
-    PodSources,
+    pod_sources::{PodSources, pods_by_uid},
     pod_task::{PodContext, PodControl, PodTask, TaskEnd},
 };
 
@@ -229,19 +229,14 @@ impl PodTable {
 
     /// The desired pods of all sources, and whether all sources have been read.
     fn desired(&mut self) -> (BTreeMap<PodUid, Arc<Pod>>, bool) {
-        let mut desired = BTreeMap::new();
         let mut all_ready = true;
-        for source in &mut self.sources {
-            let wants = source.borrow_and_update().clone();
+        let sources = self.sources.iter_mut().map(|source| {
+            let wants = source.borrow_and_update();
             // Without any source the desired pods are unknown, so no pod is an orphan.
             all_ready &= wants.sources_ready() && !wants.ready.is_empty();
-            for pod in wants.pods.values() {
-                desired
-                    .entry(pod.uid.clone())
-                    .or_insert_with(|| Arc::clone(pod));
-            }
-        }
-        (desired, all_ready)
+            wants
+        });
+        (pods_by_uid(sources), all_ready)
     }
 
     /// Drops finished pods that their source no longer names, and marks rejected pods as finished
@@ -451,7 +446,7 @@ impl PodTable {
                 (control, view, is_named.then_some(of_source))
             }
         };
-        let (sender, receiver) = watch::channel(control);
+        let (control, receiver) = watch::channel(control);
         let shown = receiver.clone();
         let intents = self.context.intents.watch(&uid).await;
         // For a pod in the list, only an observation that is newer than the list counts.
@@ -475,7 +470,6 @@ impl PodTable {
         let id = self.running.spawn(task.run()).id();
         self.by_id.insert(id, uid.clone());
         self.working.began(uid.clone(), shown, is_static);
-        let control = sender;
         self.tasks.insert(uid, TaskEntry { view, control });
     }
 

@@ -101,9 +101,11 @@ pub(crate) fn run_after(
     assert!(controllers.contains("memory"), "{controllers}");
     // The output so far is more helpful than the timeout.
     let seconds = timeout.as_secs() - 10;
-    let tests = format!("{{ timeout {seconds} {program} {filter}; echo $? > /run/code; }} 2>&1");
-    // Also to the file `stream` in the guest's directory: who waits sees how far they are.
-    let command = format!("{prepare}; {tests} | tee /dev/ttyS2; exit $(cat /run/code)");
+    // The output also goes to the file `stream` in the guest's directory: who waits sees how far the tests are. A
+    // process that they leave behind keeps no pipe open.
+    let follow = "tail -n +1 -f /proc/$$/fd/1 > /dev/ttyS2 & follower=$!";
+    let tests = format!("timeout {seconds} {program} {filter}; code=$?");
+    let command = format!("{follow}; {prepare}; {tests}; kill $follower; exit $code");
     let ran = vm.try_run(&command, timeout)?;
     assert_eq!(ran.code, 0, "{}", ran.output);
     Ok(ran.output)

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use super::{PodTable, is_static};
 use crate::{
-    PodSources,
+    pod_sources::{PodSources, pods_by_uid},
     pod_task::{PodContext, PodControl},
 };
 
@@ -85,14 +85,7 @@ impl PodCounter {
         let Some(context) = self.context.upgrade() else {
             return counts;
         };
-        let mut desired: BTreeMap<PodUid, Arc<Pod>> = BTreeMap::new();
-        for source in &self.sources {
-            for pod in source.borrow().pods.values() {
-                desired
-                    .entry(pod.uid.clone())
-                    .or_insert_with(|| Arc::clone(pod));
-            }
-        }
+        let desired = pods_by_uid(self.sources.iter().map(watch::Receiver::borrow));
         let board = &context.board;
         for (uid, pod) in &desired {
             let class = usize::from(is_static(pod));
