@@ -12,6 +12,7 @@ mod evict;
 mod example;
 mod hundred_pods;
 mod joined;
+mod kubelet;
 mod logs;
 mod network;
 mod plan;

@@ -1,14 +1,18 @@
 //! An agent with 100 pods from a directory: start, idle, recovery, stop. One run yields all
 //! numbers.
 
+mod peer;
+mod statistics;
+
 use std::{net::Ipv4Addr, time::Duration};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use rubelet_testbed::agent::{AgentBuilder, free_port};
 use rubelet_testbed::containerd::{HostPorts, Line};
-use rubelet_testbed::http::{self, Response};
 use rubelet_testbed::{Agent, Containerd, CriTruth, clock, images, proc, wait};
 
+pub(super) use self::statistics::summary_ms;
+use self::statistics::{cadvisor_ms, scraped_percent};
 use super::report::Results;
 use super::{Request, mib, progress, scrape};
 
@@ -26,17 +30,6 @@ const MINUTE: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Number of times that the agent is killed; the result is the median.
 const ADOPTIONS: usize = 5;
-/// Number of summaries; the result is the median.
-const SUMMARIES: usize = 9;
-/// The usual interval of a metrics server.
-const SCRAPES: Duration = Duration::from_secs(15);
-const SUMMARY: &str = "/stats/summary";
-const CADVISOR: &str = "/metrics/cadvisor";
-/// What a metrics server reads.
-const RESOURCE: &str = "/metrics/resource";
-/// The age of statistics that are shown again, and a little.
-const STATS_AGE: Duration = Duration::from_millis(1100);
-
 /// The benchmarks that need [`IDLE`] to pass.
 const IDLE_NAMES: [&str; 3] = [
     "cpu_idle_pct_100",
@@ -96,7 +89,7 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
         results.add("idle_rpcs_per_min_100", calls);
     }
     if request.includes("summary_ms_100") {
-        results.add("summary_ms_100", summary_ms(&agent)?);
+        results.add("summary_ms_100", summary_ms(|path| agent.get(path))?);
     }
     if request.includes("cadvisor_ms_100") {
         results.add("cadvisor_ms_100", cadvisor_ms(port)?);
@@ -130,69 +123,8 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
         results.add("stop_100_s", took.as_secs_f64());
     }
     drop(agent);
-    containerd.remove()
-}
-
-/// The time of one `/stats/summary` of all pods, in milliseconds.
-pub(super) fn summary_ms(agent: &Agent) -> Result<f64> {
-    let get = || agent.get(SUMMARY);
-    statistics_ms(SUMMARY, get, |text| {
-        let summary: serde_json::Value = serde_json::from_str(text)?;
-        Ok(summary["pods"].as_array().map_or(0, Vec::len))
-    })
-}
-
-/// The time of one `/metrics/cadvisor` of all pods, in milliseconds.
-fn cadvisor_ms(port: u16) -> Result<f64> {
-    let get = || get_port(port, CADVISOR);
-    statistics_ms(CADVISOR, get, |text| {
-        let of_main = |line: &&str| {
-            line.starts_with("container_memory_working_set_bytes{")
-                && line.contains("container=\"main\"")
-        };
-        Ok(text.lines().filter(of_main).count())
-    })
-}
-
-/// The median time of one answer, in milliseconds. `pods` counts the pods in it.
-fn statistics_ms(
-    path: &str,
-    get: impl Fn() -> Result<Response>,
-    pods: impl Fn(&str) -> Result<usize>,
-) -> Result<f64> {
-    progress(&format!("{path} of 100 pods"));
-    let mut times = Vec::new();
-    for _ in 0..SUMMARIES {
-        // Younger numbers would not be read again.
-        wait::pass(STATS_AGE);
-        let start = clock::now();
-        let answer = get()?;
-        times.push(start.elapsed());
-        ensure!(answer.status == 200, "{path} gave {}", answer.status);
-        let pods = pods(&answer.text())?;
-        ensure!(pods == PODS, "{path} has {pods} pods");
-    }
-    times.sort();
-    Ok(times[SUMMARIES / 2].as_secs_f64() * 1000.0)
-}
-
-/// CPU usage of the agent while its statistics are read as a metrics server reads them, in percent of one core.
-fn scraped_percent(pid: u32, port: u16) -> Result<f64> {
-    progress("60 s with a metrics server");
-    let cpu = || proc::cpu_time(pid).context("the agent has exited");
-    let (start, before) = (clock::now(), cpu()?);
-    while start.elapsed() < IDLE {
-        let answer = get_port(port, RESOURCE)?;
-        ensure!(answer.status == 200, "{RESOURCE} gave {}", answer.status);
-        wait::pass(SCRAPES);
-    }
-    let used = cpu()? - before;
-    Ok(used.as_secs_f64() / start.elapsed().as_secs_f64() * 100.0)
-}
-
-/// GET from the node's port.
-fn get_port(port: u16, path: &str) -> Result<Response> {
-    http::get_tcp(&format!("{}:{port}", Ipv4Addr::LOCALHOST), path)
+    containerd.remove()?;
+    peer::measure(request)
 }
 
 /// The memory of the agent right after the start of all pods.
@@ -231,16 +163,20 @@ pub(super) fn until_pods_ready(agent: &Agent, pods: usize) -> Result<Duration> {
 
 /// Removes all manifests; returns the time until no process of the pods runs.
 pub(super) fn stop_all(agent: &Agent, truth: &CriTruth) -> Result<Duration> {
+    let stopped = until_stopped(truth, |name| agent.remove_manifest(name));
+    stopped.with_context(|| agent.circumstances())
+}
+
+fn until_stopped(truth: &CriTruth, remove: impl Fn(&str) -> Result<()>) -> Result<Duration> {
     progress("stop 100 pods");
     let start = clock::now();
     for number in 0..PODS {
-        agent.remove_manifest(&file_name(number))?;
+        remove(&file_name(number))?;
     }
-    let stopped = wait::until_every(POLL_INTERVAL, "nothing of the pods runs", TIMEOUT, || {
+    wait::until_every(POLL_INTERVAL, "nothing of the pods runs", TIMEOUT, || {
         let sandboxes = truth.sandboxes()?;
         Ok((!sandboxes.iter().any(|sandbox| sandbox.ready)).then_some(()))
-    });
-    stopped.with_context(|| agent.circumstances())?;
+    })?;
     Ok(start.elapsed())
 }
 
