@@ -5,6 +5,7 @@
 //! find little in code without `unsafe`.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -42,7 +43,7 @@ pub(crate) const TARGETS: [&str; 19] = [
 const SECONDS: u64 = 15;
 /// Seconds for each of them in the background of a normal test run and of one with `--all`: one at
 /// a time, with the CPU time that tests leave.
-const RUN_SECONDS: u64 = 35;
+const RUN_SECONDS: u64 = 25;
 const ALL_SECONDS: u64 = 60;
 /// What a program's niceness is above that of the build, in the background. So it gets a fiftieth of a core beside two
 /// tests that compute; with less, fuzzing lengthened the run by a seventh.
@@ -292,7 +293,14 @@ fn one(
     options: &Options,
 ) -> Result<String> {
     let kept = root.join("fuzz/corpus").join(target);
-    let found = place.join("found").join(target);
+    let found = match options.until_input_ends {
+        true => place.join("found-beside-tests").join(target),
+        false => place.join("found").join(target),
+    };
+    if options.until_input_ends {
+        // Else each run would first try all inputs of those before, and soon do nothing else.
+        clear(&found)?;
+    }
     let artifacts = place.join("artifacts").join(target);
     let temporary = place.join("tmp");
     for dir in [&found, &artifacts, &temporary] {
@@ -342,6 +350,16 @@ fn one(
         stat("stat::number_of_executed_units:"),
         stat("stat::average_exec_per_sec:"),
     ))
+}
+
+/// Removes a directory, if there is one.
+fn clear(dir: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", dir.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Adds inputs with new coverage to the kept corpus.
